@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+# The driver of the mcube repository. Every target does its own set-up; all
+# output goes under build/ (or BUILD=DIR). The work is done by the scripts in
+# tools/mcube/dev/, one idea each; this file only says what needs what.
+
+BUILD ?= $(CURDIR)/build
+export BUILD KERNEL_SRC KERNEL_VERSION JOBS
+DEV := tools/mcube/dev
+MINUTES ?= 10
+BENCHES := $(sort $(filter-out lab,$(basename $(notdir $(shell \
+	find tools/mcube/bench -maxdepth 1 -type f -perm -u+x 2>/dev/null)))))
+export PYTHONDONTWRITEBYTECODE := 1
+# Debian's own python3, the one that its modules are installed for.
+export PATH := /usr/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help deps tree refresh overlay-check build demo test check stress lint \
+	off-check series series-check bisect mm-selftests bench shell deb \
+	fresh clean
+# One job at a time here: the parallel work is inside each step.
+.NOTPARALLEL:
+
+help: ## this text
+	@echo 'mcube: page placement that knows caches and DRAM banks, on Linux 6.12'
+	@echo
+	@echo 'make TARGET [BUILD=DIR] [KERNEL_VERSION=V] [KERNEL_SRC=DIR|TARBALL] [JOBS=N]'
+	@echo
+	@sed -n 's/^\([a-z%A-Z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+	@echo
+	@echo 'benchmarks: $(or $(addprefix bench-,$(BENCHES)),none)'
+
+demo: build ## build, boot in QEMU, switch the policies, show what changes
+	@tools/mcube/demo/run.py
+
+test: tree ## everything: units, lint, identity, KUnit, kselftests, short stress
+	@$(DEV)/test.py
+
+check: tree ## the quick tier: user-space units and lint
+	@$(DEV)/test.py --quick
+
+build: tree ## the test kernel, in build/test
+	@$(DEV)/kbuild.py test
+
+build-%: tree ## another flavor: build-debug, build-off, build-base
+	@$(DEV)/kbuild.py $*
+
+shell: build ## a shell prompt in QEMU with the test kernel (SMP=4 MEM=2G NODES=1)
+	@$(DEV)/qemu.py --interactive --smp $(or $(SMP),4) --mem $(or $(MEM),2G) \
+		--nodes $(or $(NODES),1) --append "$(APPEND)"
+
+stress: tree ## the debug kernel under load, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
+	@$(DEV)/kbuild.py debug
+	@$(DEV)/guests.py stress --minutes $(MINUTES) $(if $(NODES),--nodes $(NODES)) \
+		$(if $(MEM),--mem $(MEM))
+
+mm-selftests: tree ## upstream mm kselftests: unpatched, store off, store on
+	@$(DEV)/kbuild.py base
+	@$(DEV)/kbuild.py test
+	@$(DEV)/mm_selftests.py
+
+bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks
+
+bench-%: build ## one benchmark, results in build/results/
+	@bench=$$(ls tools/mcube/bench/$*.* 2>/dev/null | head -n 1); \
+	if [ -z "$$bench" ]; then \
+		echo "error: there is no benchmark '$*'" >&2; \
+		echo "what to do: choose from: $(BENCHES)" >&2; exit 1; \
+	fi; "./$$bench" $(ARGS)
+
+lint: tree ## checkpatch, sparse, W=1, kernel-doc, codespell, shellcheck, budget
+	@$(DEV)/lint.py
+
+off-check: tree ## with the options off, the objects equal the unpatched kernel's
+	@$(DEV)/offcheck.py
+
+tree: deps ## build/linux = kernel source + patches + overlay (FORCE=1: drop edits there)
+	@$(DEV)/mtree.py tree $(if $(FORCE),--force)
+
+refresh: ## take edits made in build/linux back into patches/ and overlay (PATCH=NNNN)
+	@$(DEV)/mtree.py refresh $(if $(PATCH),--patch $(PATCH))
+
+overlay-check: tree ## prove that source + patches + overlay == build/linux
+	@$(DEV)/mtree.py check
+
+series: tree ## the series as mail for git am, in build/series/
+	@$(DEV)/series.py emit
+
+series-check: tree ## git am of the series on the archive's 6.12.y point releases
+	@$(DEV)/series.py check
+
+bisect: tree ## each commit of the series links, all options on and all off
+	@$(DEV)/series.py bisect
+
+deb: tree ## installable kernel packages, in build/deb/ (CONFIG=FILE: start from it)
+	@$(DEV)/deps.sh deb
+	@$(DEV)/deb.py $(if $(CONFIG),--config $(CONFIG))
+
+fresh: ## run a command of this clone in a fresh Debian 12 (CMD="make test")
+	@$(DEV)/fresh.sh $(or $(CMD),make test)
+
+deps: ## install what is missing (apt, needs root)
+	@$(DEV)/deps.sh
+
+clean: ## remove build/
+	rm -rf $(BUILD)
