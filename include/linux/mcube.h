@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mcube: the hooks in the memory management.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Two kinds.  Where every allocation passes, a static key decides, and off
+ * costs a NOP.  Where something is rare or already slow, the hook looks at
+ * the pageblock's type or at zone->mcube instead: containers can outlive the
+ * key for a moment while the store is being switched off.
+ *
+ * With CONFIG_MCUBE_ALLOC=n all of them vanish.
+ */
+#ifndef _LINUX_MCUBE_H
+#define _LINUX_MCUBE_H
+
+#include <linux/compiler.h>
+#include <linux/jump_label.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/rcupdate.h>
+#include <linux/types.h>
+
+struct page;
+
+#ifdef CONFIG_MCUBE_ALLOC
+
+DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
+
+#define is_migrate_mcube(mt)	unlikely((mt) == MIGRATE_MCUBE)
+
+struct page *mcube_rmqueue(struct zone *zone, unsigned int order);
+bool mcube_free(unsigned long pfn);
+bool __mcube_dissolve(struct zone *zone, unsigned int order);
+void __mcube_dissolve_page(struct zone *zone, struct page *page);
+bool __mcube_has_order(struct zone *zone, unsigned int order);
+bool mcube_page_is_free(const struct page *page);
+
+/**
+ * mcube_wants() - shall the store be asked before the per-CPU lists?
+ * @migratetype: type of the request; only movable ones are served.
+ *
+ * Return: true if so.
+ */
+static __always_inline bool mcube_wants(int migratetype)
+{
+	return static_branch_unlikely(&mcube_alloc_key) &&
+		migratetype == MIGRATE_MOVABLE;
+}
+
+/**
+ * mcube_dissolve() - give a container back before an allocation fails
+ * @zone: the zone, its lock held.
+ * @order: least size of a free group that the container must have.
+ *
+ * Return: true if the buddy lists have gained a block of @order.
+ */
+static inline bool mcube_dissolve(struct zone *zone, unsigned int order)
+{
+	return unlikely(rcu_access_pointer(zone->mcube)) &&
+		__mcube_dissolve(zone, order);
+}
+
+/**
+ * mcube_dissolve_page() - give the container around a page back
+ * @zone: the page's zone, its lock held.
+ * @page: any page.
+ *
+ * For those who need to find free pages in the buddy lists: page isolation
+ * and memory failure.
+ */
+static inline void mcube_dissolve_page(struct zone *zone, struct page *page)
+{
+	if (rcu_access_pointer(zone->mcube))
+		__mcube_dissolve_page(zone, page);
+}
+
+/**
+ * mcube_has_order() - could mcube_dissolve() yield a block of that order?
+ * @zone: the zone.
+ * @order: the order.
+ *
+ * Lockless, hence a guess: containers that a CPU owns do not count.
+ *
+ * Return: true if probably so.
+ */
+static inline bool mcube_has_order(struct zone *zone, unsigned int order)
+{
+	return unlikely(rcu_access_pointer(zone->mcube)) &&
+		__mcube_has_order(zone, order);
+}
+
+/**
+ * mcube_nr_free() - free pages of the zone that lie in containers
+ * @zone: the zone.
+ *
+ * They are part of NR_FREE_PAGES, but whoever takes pages off the buddy
+ * lists himself will not find them there.
+ *
+ * Return: their number, give or take the per-CPU differentials.
+ */
+static inline unsigned long mcube_nr_free(struct zone *zone)
+{
+	return zone_page_state(zone, NR_FREE_MCUBE_PAGES);
+}
+
+#else /* CONFIG_MCUBE_ALLOC */
+
+/*
+ * Macros: even an empty inline function leaves the compiler with variables
+ * that change which register or stack slot others get.  Without the option
+ * the objects shall be identical to the last byte.
+ */
+#define is_migrate_mcube(mt)		((void)(mt), false)
+#define mcube_wants(mt)			((void)(mt), false)
+#define mcube_rmqueue(zone, order)	\
+	((void)(zone), (void)(order), (struct page *)NULL)
+#define mcube_free(pfn)			((void)(pfn), false)
+#define mcube_dissolve(zone, order)	((void)(zone), (void)(order), false)
+#define mcube_dissolve_page(zone, page)	((void)(zone), (void)(page))
+#define mcube_has_order(zone, order)	((void)(zone), (void)(order), false)
+#define mcube_nr_free(zone)		((void)(zone), 0UL)
+#define mcube_page_is_free(page)	((void)(page), false)
+
+#endif /* CONFIG_MCUBE_ALLOC */
+#endif /* _LINUX_MCUBE_H */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The address map of mcube: from a page frame number to a cache color and a DRAM bank.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pure: integers and bitmaps only.  The same files are built into the kernel,
+ * into KUnit and into a user-space test.  See Documentation/mm/mcube/map.rst.
+ */
+#ifndef _LINUX_MCUBE_MAP_H
+#define _LINUX_MCUBE_MAP_H
+
+#include <linux/types.h>
+
+/* Colors, or banks, that a map can tell apart. */
+#define MCUBE_MAX_VALUES	256
+/* XOR masks of a dimension: 2^8 values. */
+#define MCUBE_MAX_MASKS		8
+/* Entries of a table. */
+#define MCUBE_MAX_TABLE		64
+/* Largest granule of a table: 2^30 pages. */
+#define MCUBE_MAX_TABLE_SHIFT	30
+/* Physical addresses have at most so many bits. */
+#define MCUBE_MAX_PHYS_BITS	52
+/* Largest container: 2^10 pages, 4 MiB with 4 KiB pages. */
+#define MCUBE_MAX_ORDER		10
+/* Room for any dimension as text, see mcube_dim_format(). */
+#define MCUBE_DIM_TEXT		512
+
+/**
+ * struct mcube_dim - how one property (color or bank) follows from the address
+ * @nr_masks: number of XOR masks, at most MCUBE_MAX_MASKS.
+ * @table_shift: log2 of the pages for which a table entry holds.
+ * @table_len: period of the table in entries, 0 without a table.
+ * @nr_values: the values are 0..@nr_values - 1; 1 if nothing is distinguished.
+ * @mask: physical address bits whose parity is bit i of the value.  Bits below
+ *	PAGE_SHIFT are kept but do not count: the value is that of the page's
+ *	first byte.
+ * @table: what the address selects in turn, for maps that are not linear over
+ *	XOR: an interleave over three channels has the table 0,1,2.
+ *
+ * value = table[(pfn >> table_shift) % table_len] << nr_masks | parities
+ *
+ * Fill it by mcube_dim_init() or mcube_dim_parse(); all zero is not valid.
+ */
+struct mcube_dim {
+	u8 nr_masks;
+	u8 table_shift;
+	u16 table_len;
+	u16 nr_values;
+	u64 mask[MCUBE_MAX_MASKS];
+	u8 table[MCUBE_MAX_TABLE];
+};
+
+/**
+ * struct mcube_map - the address map
+ * @color: which sets of the cache the page competes for.
+ * @bank: which DRAM bank (channel and rank included) the page lies in.
+ */
+struct mcube_map {
+	struct mcube_dim color;
+	struct mcube_dim bank;
+};
+
+/**
+ * struct mcube_shape - where the values of a dimension lie in a container
+ * @order: containers are aligned blocks of 2^@order pages.
+ * @nr_phases: different ways the table can fall on a container, at least 1.
+ * @nr_values: as in the dimension.
+ * @words: longs of one bitmap.
+ * @sel: bitmap number phase * @nr_values + value has the offsets whose value is
+ *	`value` in a container with that phase whose first frame has parities 0.
+ *
+ * The parities are linear, parity(base ^ off) = parity(base) ^ parity(off), so
+ * that one set of bitmaps serves every container; mcube_shape_place() gives
+ * what is particular to one.
+ */
+struct mcube_shape {
+	u8 order;
+	u16 nr_phases;
+	u16 nr_values;
+	u16 words;
+	unsigned long *sel;
+};
+
+/* map.c */
+int mcube_dim_init(struct mcube_dim *d, const u64 *mask, unsigned int nr_masks,
+		   const u8 *table, unsigned int table_len,
+		   unsigned int table_shift, const char **why);
+int mcube_dim_validate(const struct mcube_dim *d, const char **why);
+bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b);
+unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn);
+
+size_t mcube_shape_longs(const struct mcube_dim *d, unsigned int order);
+void mcube_shape_build(struct mcube_shape *s, const struct mcube_dim *d,
+		       unsigned int order, unsigned long *mem);
+void mcube_shape_place(const struct mcube_shape *s, const struct mcube_dim *d,
+		       u64 base_pfn, u16 *phase, u16 *xor);
+const unsigned long *mcube_shape_select(const struct mcube_shape *s, u16 phase,
+					u16 xor, unsigned int value);
+
+/* map_parse.c */
+int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
+		    const char **why);
+int mcube_dim_format(const struct mcube_dim *d, char *buf, size_t size);
+
+/**
+ * enum mcube_vendor - what map_cpuid.c has to know of a CPU's maker
+ * @MCUBE_VENDOR_OTHER: nothing known of the last-level cache beyond CPUID.
+ * @MCUBE_VENDOR_INTEL: the sets of a slice follow from family and model.
+ * @MCUBE_VENDOR_AMD: AMD or Hygon: how an L3 is indexed is not documented.
+ */
+enum mcube_vendor {
+	MCUBE_VENDOR_OTHER,
+	MCUBE_VENDOR_INTEL,
+	MCUBE_VENDOR_AMD,
+};
+
+/**
+ * struct mcube_cache - a cache as CPUID leaf 4 or struct cacheinfo describes it
+ * @level: 1, 2, 3 or 4.
+ * @data: holds data (a data or a unified cache).
+ * @complex: a hash of the address chooses the set (CPUID.4 EDX[2]).
+ * @line: bytes of a line.
+ * @partitions: lines that share a tag.
+ * @ways: associativity, 0 when fully associative.
+ * @sets: number of sets over all slices.
+ */
+struct mcube_cache {
+	u8 level;
+	bool data;
+	bool complex;
+	u32 line;
+	u32 partitions;
+	u32 ways;
+	u32 sets;
+};
+
+/**
+ * struct mcube_cpu - what the CPU is, for the default map
+ * @vendor: its maker.
+ * @family: as in struct cpuinfo_x86.
+ * @model: as in struct cpuinfo_x86.
+ * @nr_caches: entries in @cache.
+ * @cache: its caches in any order.
+ */
+struct mcube_cpu {
+	enum mcube_vendor vendor;
+	u8 family;
+	u8 model;
+	u8 nr_caches;
+	struct mcube_cache cache[8];
+};
+
+/**
+ * enum mcube_guess_how - how the default color masks were found
+ * @MCUBE_GUESS_NONE: not at all; an explicit mask is needed.
+ * @MCUBE_GUESS_DIRECT: the last-level cache is indexed by address bits.
+ * @MCUBE_GUESS_SLICE: sets within a slice are, and their number is known.
+ * @MCUBE_GUESS_L2: of the last-level cache it is not known; these are L2's.
+ */
+enum mcube_guess_how {
+	MCUBE_GUESS_NONE,
+	MCUBE_GUESS_DIRECT,
+	MCUBE_GUESS_SLICE,
+	MCUBE_GUESS_L2,
+};
+
+/**
+ * struct mcube_guess - the default color masks of a CPU
+ * @how: the rule that gave them.
+ * @level: level of the cache that they index, 0 with MCUBE_GUESS_NONE.
+ * @size: bytes of that cache, 0 with MCUBE_GUESS_NONE.
+ * @llc_size: bytes of the last-level cache, 0 if there is none.
+ * @nr_masks: number of masks.
+ * @mask: one address bit each, lowest first.
+ */
+struct mcube_guess {
+	enum mcube_guess_how how;
+	u8 level;
+	u8 nr_masks;
+	u64 size;
+	u64 llc_size;
+	u64 mask[MCUBE_MAX_MASKS];
+};
+
+/* map_cpuid.c */
+bool mcube_cpuid4_decode(struct mcube_cache *c, u32 eax, u32 ebx, u32 ecx,
+			 u32 edx);
+u64 mcube_cache_size(const struct mcube_cache *c);
+void mcube_guess_colors(struct mcube_guess *g, const struct mcube_cpu *cpu);
+
+#endif /* _LINUX_MCUBE_MAP_H */

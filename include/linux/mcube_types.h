@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The placement hint of a task.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * task_struct carries it as a plain u32, so that sched.h needs no header of
+ * ours:
+ *
+ *   31          18 17          9 8           0
+ *   +-------------+-------------+-------------+
+ *   |    unused   |  bank + 1   |  color + 1  |      a field of 0: no wish
+ *   +-------------+-------------+-------------+
+ */
+#ifndef _LINUX_MCUBE_TYPES_H
+#define _LINUX_MCUBE_TYPES_H
+
+#include <linux/types.h>
+
+#define MCUBE_HINT_BITS		9
+#define MCUBE_HINT_MASK		((1U << MCUBE_HINT_BITS) - 1)
+
+/**
+ * mcube_hint_make() - pack a hint
+ * @color: cache color, 0..255, or -1 for any.
+ * @bank: DRAM bank, 0..255, or -1 for any.
+ *
+ * Return: the hint; 0 when both are -1.
+ */
+static inline u32 mcube_hint_make(int color, int bank)
+{
+	return (u32)(color + 1) | (u32)(bank + 1) << MCUBE_HINT_BITS;
+}
+
+/**
+ * mcube_hint_color() - color that a hint asks for
+ * @hint: the hint.
+ *
+ * Return: the color, or -1 for any.
+ */
+static inline int mcube_hint_color(u32 hint)
+{
+	return (int)(hint & MCUBE_HINT_MASK) - 1;
+}
+
+/**
+ * mcube_hint_bank() - bank that a hint asks for
+ * @hint: the hint.
+ *
+ * Return: the bank, or -1 for any.
+ */
+static inline int mcube_hint_bank(u32 hint)
+{
+	return (int)(hint >> MCUBE_HINT_BITS & MCUBE_HINT_MASK) - 1;
+}
+
+#endif /* _LINUX_MCUBE_TYPES_H */

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The address map as text, for sysfs and boot parameters
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *	0x1000 0x2000 0x44000		XOR masks, bit 0 of the value first
+ *	0x2000,0x4000			commas do as well
+ *	table:SHIFT:v,v,v		entry (pfn >> SHIFT) % 3, high bits of the value
+ *	none				nothing is distinguished, one value
+ *
+ * Masks are hexadecimal with 0x: a mask in decimal is most likely a hexadecimal
+ * one whose prefix got lost, so it is refused rather than guessed at.  The
+ * whole text is read or nothing is.
+ *
+ * Pure: the file is built into the kernel and into a user-space test.
+ */
+
+#include <linux/ctype.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mcube_map.h>
+#include <linux/string.h>
+
+struct text {
+	const char *p;
+	const char *end;
+};
+
+struct parsed {
+	u64 mask[MCUBE_MAX_MASKS];
+	u8 table[MCUBE_MAX_TABLE];
+	unsigned int nr_masks;
+	unsigned int table_len;
+	unsigned int table_shift;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+static bool at(const struct text *t, char c)
+{
+	return t->p < t->end && *t->p == c;
+}
+
+static bool eat(struct text *t, const char *word)
+{
+	size_t len = strlen(word);
+
+	if ((size_t)(t->end - t->p) < len || memcmp(t->p, word, len))
+		return false;
+	t->p += len;
+	return true;
+}
+
+static int digit(const struct text *t, unsigned int base)
+{
+	unsigned char c = t->p < t->end ? *t->p : 0;
+
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (base == 16 && isxdigit(c))
+		return (c | 0x20) - 'a' + 10;
+	return -1;
+}
+
+/* @max has to be below 2^59, so that one digit more does not overflow */
+static int number(struct text *t, unsigned int base, u64 max, u64 *val)
+{
+	int d = digit(t, base);
+
+	if (d < 0)
+		return -EINVAL;
+	for (*val = 0; d >= 0; d = digit(t, base)) {
+		*val = *val * base + d;
+		if (*val > max)
+			return -ERANGE;
+		t->p++;
+	}
+	return 0;
+}
+
+static int parse_mask(struct text *t, struct parsed *n, const char **why)
+{
+	u64 mask;
+	int err;
+
+	*why = "a mask is hexadecimal and starts with 0x";
+	if (!eat(t, "0x") && !eat(t, "0X"))
+		return -EINVAL;
+	err = number(t, 16, (1ULL << MCUBE_MAX_PHYS_BITS) - 1, &mask);
+	if (err == -ERANGE)
+		*why = "physical addresses have at most 52 bits";
+	if (err)
+		return err;
+	*why = "at most 8 masks";
+	if (n->nr_masks == MCUBE_MAX_MASKS)
+		return -EINVAL;
+	n->mask[n->nr_masks++] = mask;
+	return 0;
+}
+
+static int parse_table(struct text *t, struct parsed *n, const char **why)
+{
+	u64 val;
+	int err;
+
+	*why = "only one table is possible";
+	if (n->table_len)
+		return -EINVAL;
+
+	*why = "the shift of a table is a number from 0 to 30";
+	err = number(t, 10, MCUBE_MAX_TABLE_SHIFT, &val);
+	if (err)
+		return err;
+	n->table_shift = val;
+
+	*why = "a table is written table:SHIFT:v,v,v";
+	if (!at(t, ':'))
+		return -EINVAL;
+	do {
+		t->p++;
+		*why = "a table has 2 to 64 entries";
+		if (n->table_len == MCUBE_MAX_TABLE)
+			return -EINVAL;
+		*why = "entries of a table are numbers from 0 to 63";
+		err = number(t, 10, MCUBE_MAX_TABLE - 1, &val);
+		if (err)
+			return err;
+		n->table[n->table_len++] = val;
+	} while (at(t, ','));
+	return 0;
+}
+
+static int parse_words(struct text *t, struct parsed *n, const char **why)
+{
+	bool comma = false;
+	int err;
+
+	while (t->p < t->end) {
+		if (eat(t, "table:"))
+			err = parse_table(t, n, why);
+		else
+			err = parse_mask(t, n, why);
+		if (err)
+			return err;
+
+		*why = "words are separated by spaces or one comma";
+		if (t->p < t->end && !is_blank(*t->p) && *t->p != ',')
+			return -EINVAL;
+		for (comma = false; t->p < t->end; t->p++) {
+			if (*t->p == ',' && !comma)
+				comma = true;
+			else if (!is_blank(*t->p))
+				break;
+		}
+	}
+	*why = "nothing follows the last comma";
+	return comma ? -EINVAL : 0;
+}
+
+/**
+ * mcube_dim_parse() - read a dimension from text
+ * @d: where to put it
+ * @text: see the head of this file; need not end in NUL
+ * @len: bytes of @text; white space at both ends is skipped
+ * @why: where to say what is wrong, or NULL
+ *
+ * Return: 0, -EINVAL or, for a number that is too large, -ERANGE; @d is
+ * unchanged then.
+ */
+int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
+		    const char **why)
+{
+	struct text t = { .p = text, .end = text + len };
+	struct parsed n = { };
+	const char *unused;
+	int err;
+
+	if (!why)
+		why = &unused;
+	while (t.p < t.end && is_blank(t.end[-1]))
+		t.end--;
+	while (t.p < t.end && is_blank(*t.p))
+		t.p++;
+
+	*why = "empty";
+	if (t.p == t.end)
+		return -EINVAL;
+	if (t.end - t.p != 4 || !eat(&t, "none")) {
+		err = parse_words(&t, &n, why);
+		if (err)
+			return err;
+	}
+
+	return mcube_dim_init(d, n.mask, n.nr_masks, n.table, n.table_len,
+			      n.table_shift, why);
+}
+
+/**
+ * mcube_dim_format() - write a dimension as text
+ * @d: a valid dimension
+ * @buf: where to, without a newline
+ * @size: room in @buf; MCUBE_DIM_TEXT is enough for all
+ *
+ * mcube_dim_parse() reads it back.
+ *
+ * Return: length of the text.
+ */
+int mcube_dim_format(const struct mcube_dim *d, char *buf, size_t size)
+{
+	const char *sep = "";
+	unsigned int i;
+	int len = 0;
+
+	if (!d->nr_masks && !d->table_len)
+		return scnprintf(buf, size, "none");
+	for (i = 0; i < d->nr_masks; i++) {
+		len += scnprintf(buf + len, size - len, "%s0x%llx", sep,
+				 (unsigned long long)d->mask[i]);
+		sep = " ";
+	}
+	if (!d->table_len)
+		return len;
+	len += scnprintf(buf + len, size - len, "%stable:%u:", sep, d->table_shift);
+	for (i = 0; i < d->table_len; i++)
+		len += scnprintf(buf + len, size - len, "%s%u", i ? "," : "", d->table[i]);
+	return len;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Container descriptors by page frame number
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Freeing a page has to find its container, with interrupts off, in a few
+ * instructions.  Two loads do: a table indexed by memory section, and per
+ * section an array of descriptors, one for each aligned block.  Holes in the
+ * physical address space cost eight bytes a section.
+ *
+ *   table->section[pfn >> PFN_SECTION_SHIFT] ──> container[32]  (4 MiB each)
+ *
+ * The table only grows while the store is on: descriptors are never moved
+ * or freed under a reader, and a section whose descriptors could not be
+ * allocated is just not covered.  Writers hold mem_hotplug_lock and the
+ * control mutex, see control.c.
+ */
+
+#include <linux/memblock.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "store.h"
+
+struct mcube_table {
+	unsigned long nr;
+	struct mcube_container *section[] __counted_by(nr);
+};
+
+static struct mcube_table __rcu *mcube_table;
+
+static unsigned int containers_per_section(void)
+{
+	return 1U << (PFN_SECTION_SHIFT - mcube_config.order);
+}
+
+/**
+ * mcube_lookup() - the descriptor of the block that a page frame lies in
+ * @pfn: the page frame.
+ *
+ * Context: RCU read side; the descriptor is good as long as that lasts.
+ * Return: the descriptor, active or not; NULL where there is none.
+ */
+struct mcube_container *mcube_lookup(unsigned long pfn)
+{
+	struct mcube_table *t = rcu_dereference(mcube_table);
+	unsigned long nr = pfn_to_section_nr(pfn);
+	struct mcube_container *c;
+
+	if (unlikely(!t || nr >= t->nr))
+		return NULL;
+	c = READ_ONCE(t->section[nr]);
+	if (unlikely(!c))
+		return NULL;
+	return c + ((pfn & ~PAGE_SECTION_MASK) >> mcube_config.order);
+}
+
+static struct mcube_table *table_grow(struct mcube_table *old,
+				      unsigned long nr)
+{
+	struct mcube_table *t;
+
+	/* Room for what can be plugged in later. */
+	nr = max(nr, pfn_to_section_nr(max_possible_pfn) + 1);
+	t = kvzalloc(struct_size(t, section, nr), GFP_KERNEL);
+	if (!t)
+		return NULL;
+	t->nr = nr;
+	if (old)
+		memcpy(t->section, old->section,
+		       old->nr * sizeof(old->section[0]));
+	rcu_assign_pointer(mcube_table, t);
+	if (old) {
+		synchronize_rcu();
+		kvfree(old);
+	}
+	return t;
+}
+
+/**
+ * mcube_table_cover() - have descriptors for a range
+ * @start_pfn: first page frame.
+ * @nr_pages: length of the range.
+ *
+ * Context: process, mem_hotplug_lock held.
+ * Return: 0, or -ENOMEM when part of the range is not covered.
+ */
+int mcube_table_cover(unsigned long start_pfn, unsigned long nr_pages)
+{
+	unsigned long first = pfn_to_section_nr(start_pfn), nr;
+	unsigned long last = pfn_to_section_nr(start_pfn + nr_pages - 1);
+	struct mcube_table *t = rcu_dereference_protected(mcube_table, true);
+	unsigned int i, n = containers_per_section();
+
+	if (!t || last >= t->nr) {
+		t = table_grow(t, last + 1);
+		if (!t)
+			return -ENOMEM;
+	}
+	for (nr = first; nr <= last; nr++) {
+		struct mcube_container *c;
+
+		if (t->section[nr] || !present_section_nr(nr))
+			continue;
+		c = kvcalloc(n, sizeof(*c), GFP_KERNEL);
+		if (!c)
+			return -ENOMEM;
+		for (i = 0; i < n; i++) {
+			spin_lock_init(&c[i].lock);
+			INIT_LIST_HEAD(&c[i].node);
+			INIT_LIST_HEAD(&c[i].all);
+			c[i].owner = -1;
+			c[i].level = -1;
+		}
+		/* Pairs with READ_ONCE() in mcube_lookup(). */
+		smp_store_release(&t->section[nr], c);
+	}
+	return 0;
+}
+
+/**
+ * mcube_table_free() - free all descriptors
+ *
+ * Context: process, all containers inactive, no new readers; waits for those
+ * that there are.
+ */
+void mcube_table_free(void)
+{
+	struct mcube_table *t = rcu_replace_pointer(mcube_table, NULL, true);
+	unsigned long nr;
+
+	if (!t)
+		return;
+	synchronize_rcu();
+	for (nr = 0; nr < t->nr; nr++)
+		kvfree(t->section[nr]);
+	kvfree(t);
+}
