@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Allocating and freeing pages of the store
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * What the hooks in the page allocator call.  Two ways in:
+ *
+ *   no hint    downward search in the container that this CPU owns; when it
+ *              is used up, the next one: a nearly full container that nobody
+ *              owns, else a block from the buddy lists, else the rest.
+ *   a hint     a frame of the color, or bank, or both, from any container of
+ *              the zone: a container has few of each (16 of 1024 with 64
+ *              colors).  Per key (see hint_key()) a cursor remembers where
+ *              the last one was found, and a bit that there are none.
+ *
+ * Whoever cannot be served gets NULL and goes on to the buddy allocator, and
+ * a counter says so.
+ *
+ * Pages arrive here from free_pages_prepare() and leave for prep_new_page(),
+ * so poisoning, KASAN, page_owner and init_on_alloc need nothing of us.
+ */
+
+#include <linux/mcube.h>
+#include <linux/mcube_types.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/vmstat.h>
+
+#include "store.h"
+
+#include <trace/events/mcube.h>
+
+/* Containers looked at in one search before it goes to the buddy lists. */
+#define SEARCH_MAX	64
+
+/*
+ * Containers without a free pair have few free frames (below 3 % if they are
+ * spread evenly) and are soon used up again: a CPU takes them last.
+ */
+#define WORTHWHILE_LEVEL	1
+
+DEFINE_STATIC_KEY_FALSE(mcube_alloc_key);
+
+/*
+ * A pointer to a container may have outlived its block: check that it is
+ * active, and that memory hotplug has not moved it to another zone.
+ */
+static bool usable(const struct mcube_container *c,
+		   const struct mcube_store *s)
+{
+	return likely(c->active && c->store == s);
+}
+
+/* One free frame less in a container; interrupts are off. */
+static void account_take(struct zone *zone)
+{
+	__dec_zone_state(zone, NR_FREE_PAGES);
+	__dec_zone_state(zone, NR_FREE_MCUBE_PAGES);
+}
+
+/* One more. */
+static void account_put(struct zone *zone)
+{
+	__inc_zone_state(zone, NR_FREE_PAGES);
+	__inc_zone_state(zone, NR_FREE_MCUBE_PAGES);
+}
+
+static struct page *take_any(struct mcube_store *s, struct mcube_container *c)
+{
+	unsigned long flags;
+	int off = -1;
+
+	spin_lock_irqsave(&c->lock, flags);
+	if (usable(c, s)) {
+		off = mcube_bins_take(&c->bins);
+		if (likely(off >= 0))
+			account_take(s->zone);
+		/* Disowned meanwhile, as by a CPU going offline. */
+		if (unlikely(c->owner < 0))
+			mcube_relist(c);
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	return off < 0 ? NULL : c->bins.base + off;
+}
+
+static void own(struct mcube_store *s, struct mcube_container *c, int cpu)
+{
+	struct mcube_container *old;
+
+	old = xchg(per_cpu_ptr(s->cur, cpu), c);
+	if (old && old != c)
+		mcube_disown(old, cpu);
+}
+
+static struct page *refill(struct mcube_store *s)
+{
+	int cpu = raw_smp_processor_id();
+	struct mcube_container *c;
+
+	c = mcube_claim(s, WORTHWHILE_LEVEL, cpu);
+	if (!c)
+		c = mcube_take(s, cpu, 0);
+	if (!c)
+		c = mcube_claim(s, 0, cpu);
+	if (!c)
+		return NULL;
+	own(s, c, cpu);
+	return take_any(s, c);
+}
+
+static struct page *alloc_any(struct mcube_store *s)
+{
+	struct mcube_container *c = this_cpu_read(*s->cur);
+	struct page *page = NULL;
+
+	if (likely(c))
+		page = take_any(s, c);
+	if (unlikely(!page))
+		page = refill(s);
+	return page;
+}
+
+static struct page *take_hinted(struct mcube_store *s,
+				struct mcube_container *c, u32 hint)
+{
+	const unsigned long *sel, *sel2;
+	unsigned long flags;
+	int off = -1;
+
+	spin_lock_irqsave(&c->lock, flags);
+	if (usable(c, s) && mcube_hint_select(hint, &c->place, &sel, &sel2)) {
+		off = mcube_bins_take_from(&c->bins, sel, sel2);
+		if (off >= 0) {
+			account_take(s->zone);
+			mcube_relist(c);
+		}
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	return off < 0 ? NULL : c->bins.base + off;
+}
+
+/* Cursors and dry bits: by color, or by bank for hints without a color. */
+static unsigned int hint_key(u32 hint)
+{
+	int color = mcube_hint_color(hint);
+
+	return color >= 0 ? color : MCUBE_MAX_VALUES + mcube_hint_bank(hint);
+}
+
+static bool hint_is_single(u32 hint)
+{
+	return mcube_hint_color(hint) < 0 || mcube_hint_bank(hint) < 0;
+}
+
+/*
+ * Walk on from the cursor, a bounded number of steps.  When as many containers
+ * as there are have not matched in a row, the key is dry until a frame of it
+ * is freed or a container is taken.  A frame freed behind the walk's back may
+ * be missed; the next one sets it right.
+ */
+static struct mcube_container *search(struct mcube_store *s, u32 hint)
+{
+	unsigned int key = hint_key(hint), left;
+	struct mcube_container *c, *found = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->lock, flags);
+	c = s->cursor[key];
+	if (!c || c->store != s || list_empty(&c->all))
+		c = list_entry(&s->all, struct mcube_container, all);
+	for (left = min(s->nr, SEARCH_MAX); left && !found; left--) {
+		c = list_next_entry_circular(c, &s->all, all);
+		s->missed[key]++;
+		if (mcube_hint_matches(hint, &c->place, c->bins.free))
+			found = c;
+	}
+	if (s->nr)
+		WRITE_ONCE(s->cursor[key], c);
+	if (found) {
+		s->missed[key] = 0;
+	} else if (s->missed[key] >= s->nr) {
+		s->missed[key] = 0;
+		if (hint_is_single(hint) && !__test_and_set_bit(key, s->dry))
+			WRITE_ONCE(s->nr_dry, s->nr_dry + 1);
+	}
+	spin_unlock_irqrestore(&s->lock, flags);
+	return found;
+}
+
+static struct page *alloc_hinted(struct mcube_store *s, u32 hint)
+{
+	unsigned int key = hint_key(hint);
+	struct mcube_container *c = READ_ONCE(s->cursor[key]);
+	struct page *page = NULL;
+
+	if (c)
+		page = take_hinted(s, c, hint);
+	while (!page && !test_bit(key, s->dry)) {
+		c = search(s, hint);
+		if (!c)
+			break;
+		page = take_hinted(s, c, hint);
+	}
+	if (!page) {
+		c = mcube_take(s, -1, hint);
+		if (c) {
+			WRITE_ONCE(s->cursor[key], c);
+			page = take_hinted(s, c, hint);
+		}
+	}
+	return page;
+}
+
+/**
+ * mcube_rmqueue() - a page of the store
+ * @zone: zone that has passed watermark, cpuset and dirty checks.
+ * @order: order of the request; only order 0 is served.
+ *
+ * Context: any but NMI, no lock of the page allocator held.
+ * Return: a free page, to be prepared like one from the buddy lists, or NULL.
+ */
+struct page *mcube_rmqueue(struct zone *zone, unsigned int order)
+{
+	struct page *page = NULL;
+	struct mcube_store *s;
+	u32 hint;
+
+	if (order) {
+		this_cpu_inc(mcube_stats.nr[MCUBE_UNCOVERED]);
+		return NULL;
+	}
+
+	guard(rcu)();
+	s = rcu_dereference(zone->mcube);
+	if (unlikely(!s)) {
+		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
+		return NULL;
+	}
+	hint = in_task() ? current->mcube_hint : 0;
+	if (unlikely(hint)) {
+		page = alloc_hinted(s, hint);
+		if (page) {
+			this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
+			return page;
+		}
+		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
+		trace_mcube_fallback(zone, hint);
+	}
+	page = alloc_any(s);
+	if (likely(page)) {
+		this_cpu_inc(mcube_stats.nr[MCUBE_SERVED]);
+	} else if (!hint) {
+		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
+		trace_mcube_fallback(zone, hint);
+	}
+	return page;
+}
+
+/* A frame came back that a key had run dry of: searches shall find it. */
+static void no_longer_dry(struct mcube_container *c, unsigned long pfn)
+{
+	struct mcube_store *s = c->store;
+	unsigned int key[2], i;
+
+	key[0] = mcube_dim_value(&mcube_config.map->color, pfn);
+	key[1] = mcube_dim_value(&mcube_config.map->bank, pfn) +
+		 MCUBE_MAX_VALUES;
+	spin_lock(&s->lock);
+	for (i = 0; i < ARRAY_SIZE(key); i++) {
+		if (!__test_and_clear_bit(key[i], s->dry))
+			continue;
+		WRITE_ONCE(s->nr_dry, s->nr_dry - 1);
+		WRITE_ONCE(s->cursor[key[i]], c);
+	}
+	spin_unlock(&s->lock);
+}
+
+/**
+ * mcube_free() - free a page into its container
+ * @pfn: the page's frame; the page has order 0, went through
+ *       free_pages_prepare(), and its pageblock was seen as MIGRATE_MCUBE.
+ *
+ * Context: any but NMI; a pcp lock may be held, zone->lock may not.
+ * Return: false if the container was given back meanwhile: the page is the
+ * buddy allocator's.
+ */
+bool mcube_free(unsigned long pfn)
+{
+	struct mcube_container *c;
+	unsigned long flags;
+	bool active, full = false;
+
+	guard(rcu)();
+	c = mcube_lookup(pfn);
+	if (unlikely(!c))
+		return false;
+
+	spin_lock_irqsave(&c->lock, flags);
+	active = c->active;
+	if (likely(active)) {
+		mcube_bins_put(&c->bins, pfn & ((1U << c->bins.order) - 1));
+		account_put(c->store->zone);
+		__count_vm_event(PGFREE);
+		if (unlikely(READ_ONCE(c->store->nr_dry)))
+			no_longer_dry(c, pfn);
+		if (c->owner < 0) {
+			mcube_relist(c);
+			full = mcube_bins_full(&c->bins);
+		}
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	if (unlikely(full))
+		mcube_give_back(c);
+	return active;
+}
+
+/**
+ * mcube_cpu_release() - a CPU that is offline owns nothing
+ * @cpu: the CPU.
+ */
+void mcube_cpu_release(int cpu)
+{
+	struct mcube_store *s;
+	struct zone *zone;
+
+	guard(rcu)();
+	for_each_zone(zone) {
+		s = rcu_dereference(zone->mcube);
+		if (s)
+			own(s, NULL, cpu);
+	}
+}

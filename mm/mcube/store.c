@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The store: containers and their lists
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A container is an aligned block that was taken whole from the buddy lists
+ * and whose pageblocks are of type MIGRATE_MCUBE from then on.  Its frames
+ * live in bins (see bins.c) while they are free and find their way back there
+ * when they are freed, until the block is given back.
+ *
+ *   buddy lists
+ *      |  ^
+ *      |  | mcube_give_back(): wholly free and not owned
+ *      |  | mcube_dissolve_one(): an allocation would fail, or isolation,
+ *      |  |                       memory failure, switching off
+ *      v  |
+ *   mcube_take() ──> owned by a CPU ──> used up ──> store->level[0..order]
+ *                         ^                               |
+ *                         +-------- mcube_claim() --------+
+ *
+ * Free frames in containers stay in NR_FREE_PAGES, and NR_FREE_MCUBE_PAGES
+ * counts them alone.  So MemFree, watermarks, kswapd and the OOM killer see
+ * the truth, and no shrinker is needed: whatever would fail gets the pages by
+ * dissolving, pageblocks going back to MIGRATE_MOVABLE and the free groups to
+ * the buddy lists, where they merge.
+ *
+ * A store belongs to a zone, not to a node, as watermarks, lowmem reserve and
+ * hotplug do.
+ *
+ * Which container?  Those that no CPU owns hang in lists by the size of their
+ * largest free group, which follows from the number of free frames well
+ * enough and costs a list operation only when that group changes.  Refilling
+ * a CPU takes from the lowest list, so that nearly full containers fill up
+ * and nearly free ones become free; dissolving takes from the highest.
+ *
+ * Locks: zone->lock, then one container's lock, then store->lock, all with
+ * interrupts off.  Never zone->lock under a container's lock.  Nothing is
+ * printed under any of them.
+ *
+ * Source: M3: Park, Baek, Choi, Lee, Noh, "Regularities considered harmful:
+ * forcing randomness to memory accesses to reduce row buffer conflicts for
+ * multi-core, multi-bank systems", ASPLOS 2013: per-CPU containers that span
+ * all banks.
+ *
+ * Differences from the paper:
+ *
+ *  - Containers come from and go to the buddy lists at run time and belong to
+ *    a zone; a CPU owns one at a time.  The paper divides memory at boot.
+ *  - Frames of a container that another CPU frees go to that container, not
+ *    to the freeing CPU.
+ */
+
+#include <linux/list.h>
+#include <linux/mcube.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/page-isolation.h>
+#include <linux/random.h>
+#include <linux/vmstat.h>
+
+#include "../internal.h"
+#include "store.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/mcube.h>
+
+/* Free blocks looked at for one that has frames for a hint. */
+#define BLOCKS_MAX	16
+
+DEFINE_PER_CPU(struct mcube_stats, mcube_stats);
+
+/**
+ * mcube_store_init() - make a zone's store, empty and closed
+ * @s: zeroed memory, @cur allocated.
+ * @zone: the zone.
+ */
+void mcube_store_init(struct mcube_store *s, struct zone *zone)
+{
+	int level;
+
+	s->zone = zone;
+	spin_lock_init(&s->lock);
+	INIT_LIST_HEAD(&s->all);
+	INIT_LIST_HEAD(&s->stores);
+	for (level = 0; level <= MCUBE_MAX_ORDER; level++)
+		INIT_LIST_HEAD(&s->level[level]);
+}
+
+/* Free frames came with a container, or left with it. */
+static void account(struct zone *zone, int nr)
+{
+	__mod_zone_page_state(zone, NR_FREE_PAGES, nr);
+	__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, nr);
+}
+
+static void list_move_level(struct mcube_container *c, int level)
+{
+	struct mcube_store *s = c->store;
+
+	lockdep_assert_held(&s->lock);
+	if (c->level >= 0) {
+		list_del_init(&c->node);
+		if (list_empty(&s->level[c->level]))
+			WRITE_ONCE(s->levels, s->levels & ~BIT(c->level));
+	}
+	c->level = level;
+	if (level >= 0) {
+		list_add_tail(&c->node, &s->level[level]);
+		WRITE_ONCE(s->levels, s->levels | BIT(level));
+	}
+}
+
+void __mcube_relist(struct mcube_container *c, int level)
+{
+	spin_lock(&c->store->lock);
+	list_move_level(c, level);
+	spin_unlock(&c->store->lock);
+}
+
+/*
+ * May a block be taken without getting near the watermarks?  The store's own
+ * pages do not count, nor does CMA, from which no block is taken.  While most
+ * of what is free is CMA, movable pages should go there: the buddy allocator
+ * has the same rule.
+ */
+static bool may_take(struct zone *zone, unsigned int nr)
+{
+	long free = zone_page_state(zone, NR_FREE_PAGES);
+
+	if (zone_page_state(zone, NR_FREE_CMA_PAGES) > free / 2)
+		return false;
+	return __zone_watermark_ok(zone, 0, high_wmark_pages(zone) + nr, 0, 0,
+				   free - mcube_nr_free(zone));
+}
+
+/*
+ * The first block that has frames for the hint, if there is one: it may name
+ * a color and a bank that never go together, or a channel of which a block
+ * is wholly or not at all.
+ */
+static struct page *find_block(struct list_head *list, u32 hint)
+{
+	unsigned int tries = BLOCKS_MAX;
+	struct page *page;
+
+	list_for_each_entry(page, list, buddy_list) {
+		struct mcube_place place;
+
+		if (!hint)
+			return page;
+		mcube_place_init(&place, page_to_pfn(page));
+		if (mcube_hint_matches(hint, &place, NULL))
+			return page;
+		if (!--tries)
+			break;
+	}
+	return NULL;
+}
+
+/* Take a free block off the buddy lists and put back what is too much. */
+static struct page *split_block(struct zone *zone, struct page *page,
+				unsigned int order)
+{
+	if (!mcube_lookup(page_to_pfn(page)) ||
+	    !__isolate_free_page(page, order))
+		return NULL;
+	while (order-- > mcube_config.order)
+		__putback_isolated_page(page + (1UL << order), order,
+					MIGRATE_MOVABLE);
+	return page;
+}
+
+/*
+ * Whole blocks of other types are as good as movable ones once those are used
+ * up; the page allocator falls back to them likewise, in this order.
+ */
+static const u8 block_types[] = {
+	MIGRATE_MOVABLE, MIGRATE_RECLAIMABLE, MIGRATE_UNMOVABLE,
+};
+
+static struct page *take_block(struct zone *zone, u32 hint)
+{
+	unsigned int i, order;
+
+	lockdep_assert_held(&zone->lock);
+	for (i = 0; i < ARRAY_SIZE(block_types); i++) {
+		for (order = mcube_config.order; order < NR_PAGE_ORDERS; order++) {
+			struct free_area *area = &zone->free_area[order];
+			struct page *page;
+
+			page = find_block(&area->free_list[block_types[i]],
+					  hint);
+			if (page)
+				return split_block(zone, page, order);
+		}
+	}
+	return NULL;
+}
+
+/* Without the lock: is there a block at all? */
+static bool block_in_sight(struct zone *zone)
+{
+	unsigned int i, order;
+
+	for (order = mcube_config.order; order < NR_PAGE_ORDERS; order++)
+		for (i = 0; i < ARRAY_SIZE(block_types); i++)
+			if (!free_area_empty(&zone->free_area[order],
+					     block_types[i]))
+				return true;
+	return false;
+}
+
+static void set_block_type(struct page *page, int migratetype)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1U << mcube_config.order; i += pageblock_nr_pages)
+		set_pageblock_migratetype(page + i, migratetype);
+}
+
+/**
+ * mcube_take() - make a container of a block from the buddy lists
+ * @s: the zone's store.
+ * @owner: CPU that shall own it, or -1.
+ * @hint: frames that it shall have, or 0.
+ *
+ * Leaves the zone its high watermark in the buddy lists: pages of the store
+ * count as free, but those who need another type or order should find theirs
+ * without dissolving what was just taken.
+ *
+ * Context: RCU read side.
+ * Return: the container, or NULL.
+ */
+struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
+{
+	const unsigned int nr = 1U << mcube_config.order;
+	struct zone *zone = s->zone;
+	struct mcube_container *c;
+	enum mcube_seed seed = READ_ONCE(mcube_config.seed);
+	unsigned long flags, pfn;
+	struct page *page;
+	u64 key;
+
+	if (!block_in_sight(zone) || !may_take(zone, nr))
+		return NULL;
+	key = get_random_u64();
+
+	spin_lock_irqsave(&zone->lock, flags);
+	page = s->open ? take_block(zone, hint) : NULL;
+	if (!page) {
+		spin_unlock_irqrestore(&zone->lock, flags);
+		return NULL;
+	}
+	pfn = page_to_pfn(page);
+	c = mcube_lookup(pfn);
+	spin_lock(&c->lock);
+	set_block_type(page, MIGRATE_MCUBE);
+	account(zone, nr);
+	mcube_bins_init(&c->bins, page, mcube_config.order);
+	mcube_place_init(&c->place, pfn);
+	c->store = s;
+	c->owner = owner;
+	c->active = true;
+	spin_lock(&s->lock);
+	list_add(&c->all, &s->all);
+	s->nr++;
+	s->nr_dry = 0;
+	bitmap_zero(s->dry, MCUBE_NR_KEYS);
+	spin_unlock(&s->lock);
+	/* Filling takes a while; only those who want this one need to wait. */
+	spin_unlock(&zone->lock);
+
+	if (seed == MCUBE_SEED_PAPER)
+		key = 0;
+	mcube_bins_fill(&c->bins, mcube_config.fill[seed], key);
+	mcube_relist(c);
+	this_cpu_inc(mcube_stats.nr[MCUBE_TAKEN]);
+	spin_unlock_irqrestore(&c->lock, flags);
+
+	trace_mcube_take(zone, pfn, mcube_config.order, owner);
+	return c;
+}
+
+/**
+ * mcube_claim() - have a CPU own a container that nobody owns
+ * @s: the store.
+ * @level: least level; the lowest list from there on is tried first.
+ * @cpu: the CPU.
+ *
+ * Context: RCU read side.
+ * Return: the container, or NULL if there is none.
+ */
+struct mcube_container *mcube_claim(struct mcube_store *s, unsigned int level,
+				    int cpu)
+{
+	unsigned long flags, levels;
+
+	while ((levels = READ_ONCE(s->levels) >> level)) {
+		struct mcube_container *c;
+
+		spin_lock_irqsave(&s->lock, flags);
+		c = list_first_entry_or_null(&s->level[level + __ffs(levels)],
+					     struct mcube_container, node);
+		spin_unlock_irqrestore(&s->lock, flags);
+		if (!c)
+			continue;
+
+		spin_lock_irqsave(&c->lock, flags);
+		if (c->active && c->owner < 0 && c->bins.nr_free) {
+			c->owner = cpu;
+			mcube_relist(c);
+			spin_unlock_irqrestore(&c->lock, flags);
+			return c;
+		}
+		spin_unlock_irqrestore(&c->lock, flags);
+	}
+	return NULL;
+}
+
+/* Give back what is free of a container; takes it out of all lists. */
+static void dissolve(struct mcube_container *c, enum mcube_reason reason)
+{
+	struct mcube_store *s = c->store;
+	struct zone *zone = s->zone;
+	struct page *base = c->bins.base;
+	unsigned int nr = c->bins.nr_free, order;
+	int off;
+
+	lockdep_assert_held(&zone->lock);
+	lockdep_assert_held(&c->lock);
+
+	trace_mcube_dissolve(zone, page_to_pfn(base), nr, reason);
+	c->active = false;
+	c->owner = -1;
+	spin_lock(&s->lock);
+	list_move_level(c, -1);
+	list_del_init(&c->all);
+	s->nr--;
+	spin_unlock(&s->lock);
+
+	account(zone, -(int)nr);
+	set_block_type(base, MIGRATE_MOVABLE);
+	while ((off = mcube_bins_drain_group(&c->bins, &order)) >= 0)
+		__putback_isolated_page(base + off, order, MIGRATE_MOVABLE);
+
+	this_cpu_inc(mcube_stats.nr[reason == MCUBE_REASON_FREE ?
+				      MCUBE_RETURNED : MCUBE_DISSOLVED]);
+}
+
+/**
+ * mcube_give_back() - give a container back if it is still wholly free
+ * @c: the container, found wholly free a moment ago; not locked.
+ *
+ * Context: RCU read side, no lock above zone->lock held.
+ */
+void mcube_give_back(struct mcube_container *c)
+{
+	struct mcube_store *s = READ_ONCE(c->store);
+	struct zone *zone = s->zone;
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	spin_lock(&c->lock);
+	if (c->active && c->store == s && c->owner < 0 &&
+	    mcube_bins_full(&c->bins))
+		dissolve(c, MCUBE_REASON_FREE);
+	spin_unlock(&c->lock);
+	spin_unlock_irqrestore(&zone->lock, flags);
+}
+
+/**
+ * mcube_disown() - a CPU gives up a container
+ * @c: the container; another CPU's by now if it was given back and taken anew.
+ * @cpu: the CPU.
+ *
+ * Context: RCU read side.
+ */
+void mcube_disown(struct mcube_container *c, int cpu)
+{
+	unsigned long flags;
+	bool full = false;
+
+	spin_lock_irqsave(&c->lock, flags);
+	if (c->active && c->owner == cpu) {
+		c->owner = -1;
+		full = mcube_bins_full(&c->bins);
+		mcube_relist(c);
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	if (full)
+		mcube_give_back(c);
+}
+
+/* A container with a free group of @order; owned ones come last. */
+static struct mcube_container *find_victim(struct mcube_store *s,
+					   unsigned int order)
+{
+	struct mcube_container *c = NULL, *i;
+
+	spin_lock(&s->lock);
+	if (s->levels >> order)
+		c = list_first_entry(&s->level[__fls(s->levels)],
+				     struct mcube_container, node);
+	else
+		list_for_each_entry(i, &s->all, all)
+			if (READ_ONCE(i->bins.nonempty) >> order) {
+				c = i;
+				break;
+			}
+	spin_unlock(&s->lock);
+	return c;
+}
+
+/**
+ * mcube_dissolve_one() - give the container with most to give back
+ * @s: the store; its zone's lock is held, interrupts are off.
+ * @order: least size of a free group in it.
+ * @reason: for the tracepoint.
+ *
+ * Context: RCU read side.
+ * Return: true if one was given back.
+ */
+bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
+			enum mcube_reason reason)
+{
+	struct mcube_container *c;
+	bool done = false;
+
+	lockdep_assert_held(&s->zone->lock);
+	while (!done && (c = find_victim(s, order))) {
+		spin_lock(&c->lock);
+		if (c->active && mcube_bins_top(&c->bins) >= (int)order) {
+			dissolve(c, reason);
+			done = true;
+		}
+		spin_unlock(&c->lock);
+	}
+	return done;
+}
+
+bool __mcube_dissolve(struct zone *zone, unsigned int order)
+{
+	struct mcube_store *s;
+
+	guard(rcu)();
+	s = rcu_dereference(zone->mcube);
+	return s && mcube_dissolve_one(s, order, MCUBE_REASON_PRESSURE);
+}
+
+void __mcube_dissolve_page(struct zone *zone, struct page *page)
+{
+	struct mcube_container *c;
+
+	lockdep_assert_held(&zone->lock);
+	guard(rcu)();
+	c = mcube_lookup(page_to_pfn(page));
+	if (!c)
+		return;
+	spin_lock(&c->lock);
+	if (c->active)
+		dissolve(c, MCUBE_REASON_PAGE);
+	spin_unlock(&c->lock);
+}
+
+bool __mcube_has_order(struct zone *zone, unsigned int order)
+{
+	struct mcube_store *s;
+
+	guard(rcu)();
+	s = rcu_dereference(zone->mcube);
+	return s && READ_ONCE(s->levels) >> order;
+}
+
+/* For whoever asks is_free_buddy_page(): true while the frame is in a bin. */
+bool mcube_page_is_free(const struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page);
+	struct mcube_container *c;
+
+	if (!is_migrate_mcube(get_pageblock_migratetype(page)))
+		return false;
+	guard(rcu)();
+	c = mcube_lookup(pfn);
+	return c && READ_ONCE(c->active) &&
+		test_bit(pfn & ((1UL << mcube_config.order) - 1), c->bins.free);
+}
+
+/* Close the store and give one container back; true if there was one. */
+static bool close_one(struct mcube_store *s)
+{
+	struct mcube_container *c;
+	unsigned long flags;
+
+	rcu_read_lock();
+	spin_lock_irqsave(&s->zone->lock, flags);
+	s->open = false;
+	spin_lock(&s->lock);
+	c = list_first_entry_or_null(&s->all, struct mcube_container, all);
+	spin_unlock(&s->lock);
+	/* Under zone->lock nobody else makes an active one inactive. */
+	if (c) {
+		spin_lock(&c->lock);
+		dissolve(c, MCUBE_REASON_OFF);
+		spin_unlock(&c->lock);
+	}
+	spin_unlock_irqrestore(&s->zone->lock, flags);
+	rcu_read_unlock();
+	return c;
+}
+
+/**
+ * mcube_store_close() - take no more containers, give all back
+ * @s: the store.
+ *
+ * Context: process.
+ */
+void mcube_store_close(struct mcube_store *s)
+{
+	while (close_one(s))
+		cond_resched();
+}

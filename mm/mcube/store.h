@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The store: containers of free pages, per zone.
+ *
+ * Copyright (C) 2026 The mcube authors
+ */
+#ifndef _MM_MCUBE_STORE_H
+#define _MM_MCUBE_STORE_H
+
+#include <linux/mcube_map.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "bins.h"
+
+/* Keys of the search cursors: a color, or a bank when no color is asked. */
+#define MCUBE_NR_KEYS		(2 * MCUBE_MAX_VALUES)
+
+/**
+ * struct mcube_place - what a container's address means in the map
+ * @color_phase: phase and
+ * @color_xor: linear value of the block in the color map.
+ * @bank_phase: phase and
+ * @bank_xor: linear value of the block in the bank map.
+ */
+struct mcube_place {
+	u16 color_phase;
+	u16 color_xor;
+	u16 bank_phase;
+	u16 bank_xor;
+};
+
+/**
+ * struct mcube_container - an aligned block of 2^container_order frames
+ * @lock: guards everything below but the list fields.
+ * @active: the container holds its block.
+ * @owner: CPU that allocates from it, or -1.  Advice: any CPU may take from
+ *         any container under @lock.
+ * @place: where its colors and banks lie.
+ * @store: the zone's store; constant while @active.
+ * @bins: the free frames.
+ * @level: list of the store that it is on, or -1; guarded by store->lock.
+ * @node: link in store->level[@level]; guarded by store->lock.
+ * @all: link in store->all; guarded by store->lock.
+ *
+ * Descriptors exist for every block of every present section while the store
+ * is on, active or not, and are freed after an RCU grace period.  So a
+ * pointer to one, once found under rcu_read_lock(), stays good: lock it, look
+ * at @active.
+ */
+struct mcube_container {
+	spinlock_t lock;	/* everything but the lists */
+	bool active;
+	int owner;
+	struct mcube_place place;
+	struct mcube_store *store;
+	struct mcube_bins bins;
+
+	int level;
+	struct list_head node;
+	struct list_head all;
+};
+
+/**
+ * struct mcube_store - containers of one zone
+ * @zone: the zone.
+ * @open: containers may be taken; guarded by zone->lock.
+ * @lock: guards the lists.  Innermost: zone->lock, container lock, this.
+ * @levels: bit l is set while level[l] has a container.
+ * @level: containers with free frames that no CPU owns, by mcube_bins_top().
+ *         A low level is a container nearly used up, a high one nearly free.
+ * @all: active containers.
+ * @nr: number of active containers.
+ * @nr_dry: bits set in @dry.
+ * @dry: keys for which the last full search found nothing.
+ * @cursor: where the last search for a key ended; written under @lock, may be
+ *          inactive by now.
+ * @missed: containers that did not match in a row, by key.
+ * @cur: the container that a CPU owns.
+ * @stores: link in the list of all stores.
+ */
+struct mcube_store {
+	struct zone *zone;
+	bool open;
+
+	spinlock_t lock;	/* the lists, cursors and dry bits */
+	unsigned long levels;
+	struct list_head level[MCUBE_MAX_ORDER + 1];
+	struct list_head all;
+	unsigned int nr;
+	unsigned int nr_dry;
+	DECLARE_BITMAP(dry, MCUBE_NR_KEYS);
+	struct mcube_container *cursor[MCUBE_NR_KEYS];
+	unsigned int missed[MCUBE_NR_KEYS];
+
+	struct mcube_container * __percpu *cur;
+	struct list_head stores;
+};
+
+/**
+ * enum mcube_stat - events since boot, per CPU
+ * @MCUBE_SERVED: pages handed out by the downward search.
+ * @MCUBE_COLORED: pages handed out for a hint.
+ * @MCUBE_FALLBACK: order-0 movable requests that the store could not serve,
+ *                  or hints that it could not follow.
+ * @MCUBE_UNCOVERED: movable requests of order > 0, which pass it by.
+ * @MCUBE_TAKEN: containers taken from the buddy lists.
+ * @MCUBE_RETURNED: containers given back, wholly free.
+ * @MCUBE_DISSOLVED: containers given back in part: memory pressure,
+ *                   isolation, memory failure, switching off.
+ * @MCUBE_NR_STATS: number of counters.
+ */
+enum mcube_stat {
+	MCUBE_SERVED,
+	MCUBE_COLORED,
+	MCUBE_FALLBACK,
+	MCUBE_UNCOVERED,
+	MCUBE_TAKEN,
+	MCUBE_RETURNED,
+	MCUBE_DISSOLVED,
+	MCUBE_NR_STATS,
+};
+
+struct mcube_stats {
+	unsigned long nr[MCUBE_NR_STATS];
+};
+
+DECLARE_PER_CPU(struct mcube_stats, mcube_stats);
+
+/* Why a container is given back; for the tracepoint. */
+enum mcube_reason {
+	MCUBE_REASON_FREE,
+	MCUBE_REASON_PRESSURE,
+	MCUBE_REASON_PAGE,
+	MCUBE_REASON_OFF,
+};
+
+/* What is set while the store is off and constant while it is on. */
+struct mcube_config {
+	unsigned int order;
+	enum mcube_seed seed;
+	const struct mcube_map *map;
+	struct mcube_fill *fill[MCUBE_NR_SEEDS];
+	struct mcube_shape color;
+	struct mcube_shape bank;
+};
+
+extern struct mcube_config mcube_config;
+
+/* store.c: containers and their lists */
+void mcube_store_init(struct mcube_store *s, struct zone *zone);
+void __mcube_relist(struct mcube_container *c, int level);
+struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint);
+struct mcube_container *mcube_claim(struct mcube_store *s, unsigned int level,
+				    int cpu);
+void mcube_disown(struct mcube_container *c, int cpu);
+void mcube_give_back(struct mcube_container *c);
+bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
+			enum mcube_reason reason);
+void mcube_store_close(struct mcube_store *s);
+
+/**
+ * mcube_relist() - put a container on the list that it belongs on now
+ * @c: the container, active, locked.
+ */
+static inline void mcube_relist(struct mcube_container *c)
+{
+	int level = c->owner < 0 ? mcube_bins_top(&c->bins) : -1;
+
+	/* Only the holder of the container's lock changes c->level. */
+	if (unlikely(level != c->level))
+		__mcube_relist(c, level);
+}
+
+/* table.c: descriptors by page frame number */
+struct mcube_container *mcube_lookup(unsigned long pfn);
+int mcube_table_cover(unsigned long start_pfn, unsigned long nr_pages);
+void mcube_table_free(void);
+
+/* hint.c: which frames of a container a hint allows */
+void mcube_place_init(struct mcube_place *place, unsigned long pfn);
+bool mcube_hint_select(u32 hint, const struct mcube_place *place,
+		       const unsigned long **sel, const unsigned long **sel2);
+bool mcube_hint_matches(u32 hint, const struct mcube_place *place,
+			const unsigned long *free);
+
+/* alloc.c */
+void mcube_cpu_release(int cpu);
+
+/* control.c: switching on and off, hotplug, hibernation */
+#define MCUBE_ORDER_MIN		((unsigned int)pageblock_order)
+#define MCUBE_ORDER_MAX		min_t(unsigned int, MAX_PAGE_ORDER, MCUBE_MAX_ORDER)
+
+int mcube_alloc_enable(bool on);
+bool mcube_alloc_enabled(void);
+void mcube_alloc_set_seed(enum mcube_seed seed);
+int mcube_alloc_set_order(unsigned int order);
+unsigned long mcube_alloc_stat(enum mcube_stat stat);
+unsigned int mcube_alloc_containers(void);
+unsigned long mcube_alloc_free_pages(void);
+
+/* sysfs-alloc.c */
+extern const char * const mcube_seed_names[MCUBE_NR_SEEDS];
+
+#endif /* _MM_MCUBE_STORE_H */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/mm/mcube/alloc/: the store's switches and counters
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * See Documentation/ABI/testing/sysfs-kernel-mm-mcube.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/init.h>
+#include <linux/kobject.h>
+#include <linux/kstrtox.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "internal.h"
+#include "store.h"
+
+const char * const mcube_seed_names[MCUBE_NR_SEEDS] = {
+	[MCUBE_SEED_SHUFFLE]	= "shuffle",
+	[MCUBE_SEED_PAPER]	= "paper",
+};
+
+/* kstrto*() and friends stop at a NUL; what follows it is an error too. */
+static int check_text(const char *buf, size_t count)
+{
+	return count < PAGE_SIZE && strnlen(buf, count) == count ? 0 : -EINVAL;
+}
+
+static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%d\n", mcube_alloc_enabled());
+}
+
+static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret;
+
+	ret = check_text(buf, count) ?: kstrtouint(buf, 0, &on);
+	if (!ret && on > 1)
+		ret = -ERANGE;
+	if (ret) {
+		pr_warn_ratelimited("alloc/enabled: expected 0 or 1\n");
+		return ret;
+	}
+	ret = mcube_alloc_enable(on);
+	if (ret == -EOPNOTSUPP)
+		pr_warn_ratelimited("alloc/enabled: no containers of order %u on this machine\n",
+				    mcube_config.order);
+	else if (ret)
+		pr_warn_ratelimited("alloc/enabled: no memory for descriptors (%d); stays off\n",
+				    ret);
+	return ret ?: count;
+}
+
+static ssize_t seed_show(struct kobject *kobj, struct kobj_attribute *attr,
+			 char *buf)
+{
+	unsigned int i, seed = READ_ONCE(mcube_config.seed);
+	int len = 0;
+
+	for (i = 0; i < MCUBE_NR_SEEDS; i++)
+		len += sysfs_emit_at(buf, len, i == seed ? "[%s] " : "%s ",
+				     mcube_seed_names[i]);
+	buf[len - 1] = '\n';
+	return len;
+}
+
+static ssize_t seed_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int seed = check_text(buf, count);
+
+	if (!seed)
+		seed = sysfs_match_string(mcube_seed_names, buf);
+	if (seed < 0) {
+		pr_warn_ratelimited("alloc/seed: expected shuffle or paper\n");
+		return seed;
+	}
+	mcube_alloc_set_seed(seed);
+	return count;
+}
+
+static ssize_t container_order_show(struct kobject *kobj,
+				    struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_config.order));
+}
+
+static ssize_t container_order_store(struct kobject *kobj,
+				     struct kobj_attribute *attr,
+				     const char *buf, size_t count)
+{
+	unsigned int order;
+	int ret;
+
+	ret = check_text(buf, count) ?: kstrtouint(buf, 0, &order);
+	if (!ret)
+		ret = mcube_alloc_set_order(order);
+	if (ret == -EBUSY)
+		pr_warn_ratelimited("alloc/container_order: first write 0 to alloc/enabled\n");
+	else if (ret)
+		pr_warn_ratelimited("alloc/container_order: expected %u to %u\n",
+				    MCUBE_ORDER_MIN, MCUBE_ORDER_MAX);
+	return ret ?: count;
+}
+
+static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
+static struct kobj_attribute seed_attr = __ATTR_RW(seed);
+static struct kobj_attribute container_order_attr = __ATTR_RW(container_order);
+
+static const struct attribute *alloc_attrs[] = {
+	&enabled_attr.attr,
+	&seed_attr.attr,
+	&container_order_attr.attr,
+	NULL,
+};
+
+#define STAT_ATTR(_name, _fmt, _value)					\
+static ssize_t _name##_show(struct kobject *kobj,			\
+			    struct kobj_attribute *attr, char *buf)	\
+{									\
+	return sysfs_emit(buf, _fmt "\n", _value);			\
+}									\
+static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
+
+STAT_ATTR(containers, "%u", mcube_alloc_containers());
+STAT_ATTR(free_pages, "%lu", mcube_alloc_free_pages());
+STAT_ATTR(served, "%lu", mcube_alloc_stat(MCUBE_SERVED));
+STAT_ATTR(colored, "%lu", mcube_alloc_stat(MCUBE_COLORED));
+STAT_ATTR(fallback, "%lu", mcube_alloc_stat(MCUBE_FALLBACK));
+STAT_ATTR(uncovered, "%lu", mcube_alloc_stat(MCUBE_UNCOVERED));
+STAT_ATTR(taken, "%lu", mcube_alloc_stat(MCUBE_TAKEN));
+STAT_ATTR(returned, "%lu", mcube_alloc_stat(MCUBE_RETURNED));
+STAT_ATTR(dissolved, "%lu", mcube_alloc_stat(MCUBE_DISSOLVED));
+
+static struct attribute *stat_attrs[] = {
+	&containers_attr.attr,
+	&free_pages_attr.attr,
+	&served_attr.attr,
+	&colored_attr.attr,
+	&fallback_attr.attr,
+	&uncovered_attr.attr,
+	&taken_attr.attr,
+	&returned_attr.attr,
+	&dissolved_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group stat_group = {
+	.name = "stats",
+	.attrs = stat_attrs,
+};
+
+static int __init mcube_sysfs_alloc_init(void)
+{
+	struct kobject *kobj;
+	int ret;
+
+	if (!mcube_kobj)
+		return -ENOENT;
+	kobj = kobject_create_and_add("alloc", mcube_kobj);
+	if (!kobj)
+		return -ENOMEM;
+	ret = sysfs_create_files(kobj, alloc_attrs);
+	if (!ret)
+		ret = sysfs_create_group(kobj, &stat_group);
+	if (ret)
+		kobject_put(kobj);
+	return ret;
+}
+late_initcall(mcube_sysfs_alloc_init);

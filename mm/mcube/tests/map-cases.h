@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the map has to accept, to refuse and to find: the cases that KUnit
+ * (map-kunit.c) and the user-space test (tools/testing/mcube/map_test.c) share.
+ *
+ * Copyright (C) 2026 The mcube authors
+ */
+#ifndef _MM_MCUBE_TESTS_MAP_CASES_H
+#define _MM_MCUBE_TESTS_MAP_CASES_H
+
+#include <asm/page.h>
+#include <linux/bitmap.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/mcube_map.h>
+#include <linux/prandom.h>
+#include <linux/string.h>
+
+#define MAP_16 "0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3"
+
+/* text, what it reads back as, number of values */
+static const struct {
+	const char *text;
+	const char *canonical;
+	unsigned int nr_values;
+} map_good_text[] = {
+	{ "none", "none", 1 },
+	{ " none\n", "none", 1 },
+	{ "0x1000", "0x1000", 2 },
+	{ "0X1000\n", "0x1000", 2 },
+	{ "0x00000000000000000000000000000000001000", "0x1000", 2 },
+	{ "0x1000 0x2000 0x4000", "0x1000 0x2000 0x4000", 8 },
+	{ "0x1000,0x2000,0x4000", "0x1000 0x2000 0x4000", 8 },
+	{ "\t0x4000 , 0x2000\t0x1000\n\n", "0x4000 0x2000 0x1000", 8 },
+	{ "0x8000000000000", "0x8000000000000", 2 },
+	{ "0xabcdeF123000", "0xabcdef123000", 2 },
+	/* i5-class DDR3, two channels: bits within a page are kept and do not count */
+	{ "0x2040 0x44000 0x88000 0x110000 0x220000",
+	  "0x2040 0x44000 0x88000 0x110000 0x220000", 32 },
+	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000",
+	  "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000", 256 },
+	{ "table:0:0,1,2", "table:0:0,1,2", 3 },
+	{ "table:30:1,0", "table:30:1,0", 2 },
+	{ "table:2:2,1,0,2,1,0 0x44000", "0x44000 table:2:2,1,0,2,1,0", 6 },
+	{ "0x44000,0x88000,table:0:0,1,2", "0x44000 0x88000 table:0:0,1,2", 12 },
+	{ "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16,
+	  "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16, 4 },
+	/* tied to bit 12 by its even period, and so is the mask, yet all values occur */
+	{ "0x1000 table:0:0,0,1,1", "0x1000 table:0:0,0,1,1", 4 },
+	{ "0x1000 0x2000 table:0:0,1,2,2,1,0", "0x1000 0x2000 table:0:0,1,2,2,1,0", 12 },
+	{ "0x3000 table:0:0,1", "0x3000 table:0:0,1", 4 },
+	{ "0x1000 table:0:0,1,2", "0x1000 table:0:0,1,2", 6 },
+};
+
+static const struct {
+	const char *text;
+	int err;
+} map_bad_text[] = {
+	{ "", -EINVAL },
+	{ "\n", -EINVAL },
+	{ " \t ", -EINVAL },
+	{ "None", -EINVAL },
+	{ "nonee", -EINVAL },
+	{ "none none", -EINVAL },
+	{ "none 0x1000", -EINVAL },
+	{ "0x1000 none", -EINVAL },
+	{ "color", -EINVAL },
+	{ "0", -EINVAL },
+	{ "4096", -EINVAL },
+	{ "1000", -EINVAL },
+	{ "-0x1000", -EINVAL },
+	{ "+0x1000", -EINVAL },
+	{ "0x-1000", -EINVAL },
+	{ "0x", -EINVAL },
+	{ "0x 1000", -EINVAL },
+	{ "0xg", -EINVAL },
+	{ "0x1000g", -EINVAL },
+	{ "0x1000 0x", -EINVAL },
+	{ "0x1000;0x2000", -EINVAL },
+	{ "0x1000|0x2000", -EINVAL },
+	{ ",0x1000", -EINVAL },
+	{ "0x1000,", -EINVAL },
+	{ "0x1000,,0x2000", -EINVAL },
+	{ "0x10000x2000", -EINVAL },
+	{ "\"0x1000\"", -EINVAL },
+	{ "0x1000\xff", -EINVAL },
+	/* no bit that differs between pages */
+	{ "0x0", -EINVAL },
+	{ "0x800", -EINVAL },
+	{ "0xfff", -EINVAL },
+	/* too large */
+	{ "0x10000000000000", -ERANGE },
+	{ "0xffffffffffffffff", -ERANGE },
+	{ "0x10000000000000000", -ERANGE },
+	{ "0x100000000000000000000000000000001000", -ERANGE },
+	/* not independent */
+	{ "0x1000 0x1000", -EINVAL },
+	{ "0x1000 0x1040", -EINVAL },
+	{ "0x3000 0x6000 0x5000", -EINVAL },
+	{ "0x1000 0x2000 0x4000 0x7000", -EINVAL },
+	{ "0x1000 table:0:0,1", -EINVAL },
+	{ "0x1000 0x2000 table:0:0,0,1,1", -EINVAL },
+	{ "0x1000 table:0:0,1,2,1,0,1", -EINVAL },
+	/* too many */
+	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000 0x100000",
+	  -EINVAL },
+	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000 table:20:0,1",
+	  -EINVAL },
+	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 table:20:0,1,2",
+	  -EINVAL },
+	/* tables */
+	{ "table", -EINVAL },
+	{ "table:", -EINVAL },
+	{ "table:0", -EINVAL },
+	{ "table:0:", -EINVAL },
+	{ "table::0,1", -EINVAL },
+	{ "table:0:0", -EINVAL },
+	{ "table:0:0,", -EINVAL },
+	{ "table:0:0,1,", -EINVAL },
+	{ "table:0:,0,1", -EINVAL },
+	{ "table:0:0 1", -EINVAL },
+	{ "table:0:0,0", -EINVAL },
+	{ "table:0:0,2", -EINVAL },
+	{ "table:0:1,2", -EINVAL },
+	{ "table:0:0,-1", -EINVAL },
+	{ "table:-1:0,1", -EINVAL },
+	{ "table:31:0,1", -ERANGE },
+	{ "table:4294967296:0,1", -ERANGE },
+	{ "table:0:0,64", -ERANGE },
+	{ "table:0:0,18446744073709551617", -ERANGE },
+	{ "table:0x0:0,1", -EINVAL },
+	{ "table:0:0,1table:0:0,1", -EINVAL },
+	{ "table:0:0,1 table:0:0,1", -EINVAL },
+	{ "table:0:0,1,0x1000", -EINVAL },
+	{ "Table:0:0,1", -EINVAL },
+	{ "table:0:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16 ",0", -EINVAL },
+};
+
+/*
+ * Registers of CPUID leaf 4 (AMD: 0x8000001d) as real machines gave them, and the
+ * color masks that have to come of them: 2^nr_masks colors from bit 12 up.
+ */
+static const struct {
+	const char *name;
+	enum mcube_vendor vendor;
+	u8 family;
+	u8 model;
+	u32 leaf[6][4];
+	enum mcube_guess_how how;
+	u8 level;
+	u8 nr_masks;
+	u32 size_kib;
+	u32 llc_kib;
+} map_cpus[] = {
+	{
+		.name = "Xeon E5335, 4 MiB L2 16 ways",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x0f,
+		.leaf = {
+			{ 0x0c000121, 0x01c0003f, 0x0000003f, 0x00000001 },
+			{ 0x0c000122, 0x01c0003f, 0x0000003f, 0x00000001 },
+			{ 0x0c004143, 0x03c0003f, 0x00000fff, 0x00000001 },
+		},
+		.how = MCUBE_GUESS_DIRECT, .level = 2, .nr_masks = 6,
+		.size_kib = 4096, .llc_kib = 4096,
+	},
+	{
+		.name = "Core i7 860, 8 MiB L3 16 ways",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x1e,
+		.leaf = {
+			{ 0x1c004121, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c004122, 0x00c0003f, 0x0000007f, 0x00000000 },
+			{ 0x1c004143, 0x01c0003f, 0x000001ff, 0x00000000 },
+			{ 0x1c03c163, 0x03c0003f, 0x00001fff, 0x00000002 },
+		},
+		.how = MCUBE_GUESS_DIRECT, .level = 3, .nr_masks = 7,
+		.size_kib = 8192, .llc_kib = 8192,
+	},
+	{
+		.name = "Core i7 980X, 12 MiB L3, 12288 sets: L2",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x2c,
+		.leaf = {
+			{ 0x3c004121, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x3c004122, 0x00c0003f, 0x0000007f, 0x00000000 },
+			{ 0x3c004143, 0x01c0003f, 0x000001ff, 0x00000000 },
+			{ 0x3c07c163, 0x03c0003f, 0x00002fff, 0x00000002 },
+		},
+		.how = MCUBE_GUESS_L2, .level = 2, .nr_masks = 3,
+		.size_kib = 256, .llc_kib = 12288,
+	},
+	{
+		.name = "Core i7-4750HQ, 6 MiB L3 in 4 slices, eDRAM as L4",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x46,
+		.leaf = {
+			{ 0x1c004121, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c004122, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c004143, 0x01c0003f, 0x000001ff, 0x00000000 },
+			{ 0x1c03c163, 0x02c0003f, 0x00001fff, 0x00000006 },
+			{ 0x1c03c183, 0x03c0f03f, 0x00001fff, 0x00000004 },
+		},
+		.how = MCUBE_GUESS_SLICE, .level = 3, .nr_masks = 5,
+		.size_kib = 6144, .llc_kib = 6144,
+	},
+	{
+		.name = "Core i5-6600K, 6 MiB L3 in 8 slices of 1024 sets",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x5e,
+		.leaf = {
+			{ 0x1c004121, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c004122, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c004143, 0x00c0003f, 0x000003ff, 0x00000000 },
+			{ 0x1c03c163, 0x02c0003f, 0x00001fff, 0x00000006 },
+		},
+		.how = MCUBE_GUESS_SLICE, .level = 3, .nr_masks = 4,
+		.size_kib = 6144, .llc_kib = 6144,
+	},
+	{
+		.name = "the same as a model not known: L2",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0xfe,
+		.leaf = {
+			{ 0x1c004121, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c004122, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c004143, 0x00c0003f, 0x000003ff, 0x00000000 },
+			{ 0x1c03c163, 0x02c0003f, 0x00001fff, 0x00000006 },
+		},
+		.how = MCUBE_GUESS_L2, .level = 2, .nr_masks = 4,
+		.size_kib = 256, .llc_kib = 6144,
+	},
+	{
+		.name = "Xeon Silver 4114, 13.75 MiB L3 11 ways, 10 slices",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x55,
+		.leaf = {
+			{ 0x1c01c121, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c01c122, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x1c01c143, 0x03c0003f, 0x000003ff, 0x00000000 },
+			{ 0x1c01c163, 0x0280003f, 0x00004fff, 0x00000004 },
+			{ 0x1c000000, 0x00000000, 0x00000000, 0x00000000 },
+		},
+		.how = MCUBE_GUESS_SLICE, .level = 3, .nr_masks = 5,
+		.size_kib = 14080, .llc_kib = 14080,
+	},
+	{
+		.name = "Ryzen 3 3100 (Zen 2), 8 MiB L3: L2",
+		.vendor = MCUBE_VENDOR_AMD, .family = 0x17, .model = 0x71,
+		.leaf = {
+			{ 0x00004121, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x00004122, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x00004143, 0x01c0003f, 0x000003ff, 0x00000002 },
+			{ 0x0000c163, 0x03c0003f, 0x00001fff, 0x00000001 },
+		},
+		.how = MCUBE_GUESS_L2, .level = 2, .nr_masks = 4,
+		.size_kib = 512, .llc_kib = 8192,
+	},
+	{
+		.name = "EPYC (Zen 5) as a guest sees it, 32 MiB L3: L2",
+		.vendor = MCUBE_VENDOR_AMD, .family = 0x1a, .model = 0x02,
+		.leaf = {
+			{ 0x00000121, 0x02c0003f, 0x0000003f, 0x00000000 },
+			{ 0x00000122, 0x01c0003f, 0x0000003f, 0x00000000 },
+			{ 0x00000143, 0x03c0003f, 0x000003ff, 0x00000002 },
+			{ 0x00004163, 0x03c0003f, 0x00007fff, 0x00000001 },
+		},
+		.how = MCUBE_GUESS_L2, .level = 2, .nr_masks = 4,
+		.size_kib = 1024, .llc_kib = 32768,
+	},
+	{
+		.name = "emulator: hashed 16 MiB L3, unknown maker, direct 4 MiB L2",
+		.vendor = MCUBE_VENDOR_OTHER, .family = 6, .model = 6,
+		.leaf = {
+			{ 0x00000121, 0x01c0003f, 0x0000003f, 0x00000001 },
+			{ 0x00000143, 0x03c0003f, 0x00000fff, 0x00000001 },
+			{ 0x00000163, 0x03c0003f, 0x00003fff, 0x00000006 },
+		},
+		.how = MCUBE_GUESS_L2, .level = 2, .nr_masks = 6,
+		.size_kib = 4096, .llc_kib = 16384,
+	},
+	{
+		.name = "64 MiB direct-mapped: no more than 256 colors",
+		.vendor = MCUBE_VENDOR_OTHER,
+		.leaf = { { 0x00000163, 0x0000003f, 0x000fffff, 0x00000000 } },
+		.how = MCUBE_GUESS_DIRECT, .level = 3, .nr_masks = 8,
+		.size_kib = 65536, .llc_kib = 65536,
+	},
+	{
+		.name = "ways no larger than a page",
+		.vendor = MCUBE_VENDOR_OTHER,
+		.leaf = { { 0x00000143, 0x03c0003f, 0x0000003f, 0x00000000 } },
+		.how = MCUBE_GUESS_NONE, .llc_kib = 64,
+	},
+	{
+		.name = "fully associative",
+		.vendor = MCUBE_VENDOR_OTHER,
+		.leaf = { { 0x00000363, 0x03c0003f, 0x00000000, 0x00000000 } },
+		.how = MCUBE_GUESS_NONE,
+	},
+	{
+		.name = "hashed L3 and hashed L2",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x97,
+		.leaf = {
+			{ 0x00000143, 0x03c0003f, 0x000003ff, 0x00000004 },
+			{ 0x00000163, 0x02c0003f, 0x00009fff, 0x00000004 },
+		},
+		.how = MCUBE_GUESS_NONE, .llc_kib = 30720,
+	},
+	{
+		.name = "instruction caches only",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x2a,
+		.leaf = { { 0x00000142, 0x03c0003f, 0x00000fff, 0x00000000 } },
+		.how = MCUBE_GUESS_NONE,
+	},
+	{
+		.name = "garbage: all ones",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x2a,
+		.leaf = {
+			{ 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
+			{ 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
+		},
+		.how = MCUBE_GUESS_NONE,
+	},
+	{
+		.name = "no caches at all",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0x2a,
+		.how = MCUBE_GUESS_NONE,
+	},
+};
+
+/* the definition, one bit at a time and with nothing in common with map.c */
+static inline unsigned int map_direct_value(const struct mcube_dim *d, u64 pfn)
+{
+	u64 phys = pfn * PAGE_SIZE, entry = pfn;
+	unsigned int i, bit, value = 0;
+
+	if (d->table_len) {
+		for (i = 0; i < d->table_shift; i++)
+			entry /= 2;
+		value = d->table[do_div(entry, d->table_len)];
+	}
+	for (i = 0; i < d->nr_masks; i++)
+		value *= 2;
+	for (i = 0; i < d->nr_masks; i++)
+		for (bit = 0; bit < 64; bit++)
+			if ((d->mask[i] >> bit & 1) && (phys >> bit & 1))
+				value ^= 1U << i;
+	return value;
+}
+
+static inline u64 map_random_u64(struct rnd_state *rnd)
+{
+	u64 high = prandom_u32_state(rnd);
+
+	return high << 32 | prandom_u32_state(rnd);
+}
+
+static inline u64 map_random_pfn(struct rnd_state *rnd)
+{
+	return map_random_u64(rnd) >> (64 - MCUBE_MAX_PHYS_BITS + PAGE_SHIFT);
+}
+
+/* a valid dimension: masks, a table, both or neither */
+static inline void map_random_dim(struct rnd_state *rnd, struct mcube_dim *d)
+{
+	u64 mask[MCUBE_MAX_MASKS];
+	u8 table[MCUBE_MAX_TABLE];
+	unsigned int i, nr, len, shift, values;
+
+	do {
+		nr = prandom_u32_state(rnd) % (MCUBE_MAX_MASKS + 1);
+		for (i = 0; i < nr; i++) {
+			mask[i] = map_random_u64(rnd) >> (64 - MCUBE_MAX_PHYS_BITS);
+			/* sparse and dense, near bit 12 and anywhere */
+			if (prandom_u32_state(rnd) & 1)
+				mask[i] &= map_random_u64(rnd) & map_random_u64(rnd);
+			if (prandom_u32_state(rnd) & 1)
+				mask[i] &= (PAGE_SIZE << 10) - 1;
+		}
+		len = 0;
+		shift = 0;
+		if (prandom_u32_state(rnd) & 1) {
+			len = 2 + prandom_u32_state(rnd) % (MCUBE_MAX_TABLE - 1);
+			if (prandom_u32_state(rnd) & 1)
+				len = 2 + len % 11;
+			shift = prandom_u32_state(rnd) % 13;
+			values = 2 + prandom_u32_state(rnd) % (len - 1);
+			for (i = 0; i < len; i++)
+				table[i] = i < values ? i : prandom_u32_state(rnd) % values;
+			for (i = len - 1; i; i--)
+				swap(table[i], table[prandom_u32_state(rnd) % (i + 1)]);
+		}
+	} while (mcube_dim_init(d, mask, nr, table, len, shift, NULL));
+}
+
+/*
+ * Place a container at @base and compare every offset's value with the definition.
+ * Return: offsets that are wrong, or in no bitmap, or in two.
+ */
+static inline unsigned int map_check_shape(const struct mcube_shape *s,
+					   const struct mcube_dim *d, u64 base)
+{
+	unsigned int off, value, wrong = 0, total = 0;
+	const unsigned long *sel;
+	u16 phase, xor;
+
+	mcube_shape_place(s, d, base, &phase, &xor);
+	for (off = 0; off < 1U << s->order; off++) {
+		value = map_direct_value(d, base + off);
+		sel = mcube_shape_select(s, phase, xor, value);
+		wrong += !sel || !test_bit(off, sel);
+	}
+	for (value = 0; value < d->nr_values; value++) {
+		sel = mcube_shape_select(s, phase, xor, value);
+		total += sel ? bitmap_weight(sel, 1U << s->order) : 0;
+	}
+	wrong += total != 1U << s->order;
+	wrong += !!mcube_shape_select(s, phase, xor, d->nr_values);
+	return wrong;
+}
+
+static inline void map_cpu_of_case(struct mcube_cpu *cpu, unsigned int nr)
+{
+	const u32 (*leaf)[4] = map_cpus[nr].leaf;
+	unsigned int i;
+
+	memset(cpu, 0, sizeof(*cpu));
+	cpu->vendor = map_cpus[nr].vendor;
+	cpu->family = map_cpus[nr].family;
+	cpu->model = map_cpus[nr].model;
+	for (i = 0; i < ARRAY_SIZE(map_cpus[nr].leaf); i++) {
+		if (!mcube_cpuid4_decode(&cpu->cache[i], leaf[i][0], leaf[i][1],
+					 leaf[i][2], leaf[i][3]))
+			break;
+		cpu->nr_caches++;
+	}
+}
+
+#endif /* _MM_MCUBE_TESTS_MAP_CASES_H */

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the store, on the running system
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Switches the store of the machine on, takes pages from it as everybody does,
+ * looks where they lie, and puts everything back as it was.
+ */
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/gfp.h>
+#include <linux/kthread.h>
+#include <linux/mcube.h>
+#include <linux/mcube_types.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "../internal.h"
+#include "../store.h"
+
+#define PAGES	1024
+
+struct store_test {
+	struct mcube_map_info map;
+	bool enabled;
+	enum mcube_seed seed;
+	unsigned int order;
+	struct page *page[PAGES];
+	unsigned int nr;
+};
+
+static int set_map(const char *color, const char *bank)
+{
+	struct mcube_dim c, b;
+	int ret;
+
+	ret = mcube_dim_parse(&c, color, strlen(color), NULL);
+	if (!ret)
+		ret = mcube_dim_parse(&b, bank, strlen(bank), NULL);
+	return ret ?: mcube_map_set_dims(&c, &b, MCUBE_SOURCE_SYSFS);
+}
+
+static int store_test_init(struct kunit *test)
+{
+	struct store_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	test->priv = t;
+	t->enabled = mcube_alloc_enabled();
+	t->seed = mcube_config.seed;
+	t->order = mcube_config.order;
+	ret = mcube_alloc_enable(false);
+	mcube_map_info(&t->map);
+	if (!ret)
+		ret = set_map("0x1000 0x2000 0x4000 0x8000",
+			      "0x24000 0x48000 0x90000");
+	return ret ?: mcube_alloc_enable(true);
+}
+
+static void free_pages_of(struct store_test *t)
+{
+	while (t->nr)
+		__free_page(t->page[--t->nr]);
+}
+
+static void store_test_exit(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+
+	if (!t)
+		return;
+	current->mcube_hint = 0;
+	free_pages_of(t);
+	mcube_alloc_enable(false);
+	mcube_alloc_set_seed(t->seed);
+	mcube_alloc_set_order(t->order);
+	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
+	mcube_map_set_dims(NULL, &t->map.map.bank, t->map.bank_source);
+	if (t->enabled)
+		mcube_alloc_enable(true);
+	kvfree(t);
+}
+
+static void take_pages(struct kunit *test, unsigned int nr)
+{
+	struct store_test *t = test->priv;
+
+	while (t->nr < nr) {
+		struct page *page = alloc_page(GFP_HIGHUSER_MOVABLE);
+
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		t->page[t->nr++] = page;
+	}
+}
+
+static void store_serves_and_takes_back(struct kunit *test)
+{
+	unsigned long served = mcube_alloc_stat(MCUBE_SERVED), free, runs = 0;
+	struct store_test *t = test->priv;
+	unsigned int i;
+
+	take_pages(test, PAGES);
+	served = mcube_alloc_stat(MCUBE_SERVED) - served;
+	KUNIT_EXPECT_GE(test, served, PAGES - PAGES / 20);
+	KUNIT_EXPECT_GE(test, mcube_alloc_containers(), 1);
+	for (i = 1; i < PAGES; i++)
+		runs += page_to_pfn(t->page[i]) ==
+			page_to_pfn(t->page[i - 1]) + 1;
+	KUNIT_EXPECT_LE(test, runs, PAGES / 20);
+
+	/* They go back where they came from. */
+	free = mcube_alloc_free_pages();
+	for (i = 0; i < PAGES / 2; i++)
+		__free_page(t->page[--t->nr]);
+	KUNIT_EXPECT_GE(test, mcube_alloc_free_pages(), free + PAGES / 4);
+}
+
+/* A page in a bin is free to whoever asks, one in use is not. */
+static void store_pages_are_free_pages(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	struct page *page;
+
+	take_pages(test, 64);
+	page = t->page[--t->nr];
+	KUNIT_ASSERT_EQ(test, get_pageblock_migratetype(page), MIGRATE_MCUBE);
+	KUNIT_EXPECT_FALSE(test, mcube_page_is_free(page));
+	KUNIT_EXPECT_FALSE(test, is_free_buddy_page(page));
+	__free_page(page);
+	KUNIT_EXPECT_TRUE(test, mcube_page_is_free(page));
+	KUNIT_EXPECT_TRUE(test, is_free_buddy_page(page));
+}
+
+static void store_follows_hints(struct kunit *test)
+{
+	static const struct { int color, bank; } hint[] = {
+		{ 0, -1 }, { 15, -1 }, { 7, -1 }, { -1, 0 }, { -1, 7 }, { 5, 3 },
+	};
+	struct store_test *t = test->priv;
+	unsigned long fallback;
+	unsigned int i, k, wrong;
+
+	for (k = 0; k < ARRAY_SIZE(hint); k++) {
+		fallback = mcube_alloc_stat(MCUBE_FALLBACK);
+		current->mcube_hint = mcube_hint_make(hint[k].color, hint[k].bank);
+		take_pages(test, 128);
+		current->mcube_hint = 0;
+		fallback = mcube_alloc_stat(MCUBE_FALLBACK) - fallback;
+		for (wrong = 0, i = 0; i < t->nr; i++) {
+			u64 pfn = page_to_pfn(t->page[i]);
+
+			wrong += (hint[k].color >= 0 && hint[k].color !=
+				  mcube_dim_value(&mcube_config.map->color, pfn)) ||
+				 (hint[k].bank >= 0 && hint[k].bank !=
+				  mcube_dim_value(&mcube_config.map->bank, pfn));
+		}
+		KUNIT_EXPECT_LE(test, wrong, fallback);
+		KUNIT_EXPECT_LE(test, fallback, 12);
+		free_pages_of(t);
+	}
+}
+
+static void store_goes_without_trace(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	unsigned int i;
+	struct zone *zone;
+
+	/* Some are in use when it goes. */
+	take_pages(test, PAGES);
+	for (i = 0; i < PAGES / 2; i++)
+		__free_page(t->page[--t->nr]);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
+	for_each_populated_zone(zone) {
+		KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(zone->mcube), NULL);
+		KUNIT_EXPECT_EQ(test, zone_page_state_snapshot(zone, NR_FREE_MCUBE_PAGES), 0);
+	}
+	for (i = 0; i < t->nr; i++)
+		KUNIT_EXPECT_EQ(test, get_pageblock_migratetype(t->page[i]),
+				MIGRATE_MOVABLE);
+	free_pages_of(t);
+}
+
+static void store_order_is_checked(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MIN), -EBUSY);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MAX + 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MIN - 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MIN), 0);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(true), 0);
+	take_pages(test, 64);
+}
+
+#ifdef CONFIG_CONTIG_ALLOC
+/* Isolation finds the free pages of a container in the buddy lists. */
+static void store_gives_way_to_isolation(struct kunit *test)
+{
+	unsigned long dissolved = mcube_alloc_stat(MCUBE_DISSOLVED), pfn;
+	struct store_test *t = test->priv;
+	unsigned int nr = 1U << mcube_config.order;
+	int ret;
+
+	take_pages(test, 64);
+	pfn = page_to_pfn(t->page[63]) & ~(nr - 1UL);
+	free_pages_of(t);
+	KUNIT_ASSERT_EQ(test, get_pageblock_migratetype(pfn_to_page(pfn)),
+			MIGRATE_MCUBE);
+	ret = alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE, GFP_KERNEL);
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_DISSOLVED), dissolved);
+	KUNIT_EXPECT_EQ(test, get_pageblock_migratetype(pfn_to_page(pfn)),
+			MIGRATE_MOVABLE);
+	free_contig_range(pfn, nr);
+}
+#endif
+
+/* Takes and frees pages until told to stop; with a hint now and then. */
+static int churn(void *data)
+{
+	struct page *page[64];
+	unsigned int i, n, round = 0;
+
+	while (!kthread_should_stop()) {
+		current->mcube_hint = round % 4 ? 0 :
+			mcube_hint_make(round / 4 % 16, -1);
+		for (n = 0; n < ARRAY_SIZE(page); n++) {
+			page[n] = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN);
+			if (!page[n])
+				break;
+			page[n]->private = (unsigned long)page[n];
+		}
+		for (i = 0; i < n; i++) {
+			if (page[i]->private != (unsigned long)page[i])
+				atomic_inc(data);
+			page[i]->private = 0;
+			__free_page(page[i]);
+		}
+		round++;
+		cond_resched();
+	}
+	return 0;
+}
+
+static void store_toggled_under_load(struct kunit *test)
+{
+	atomic_t *shared = kunit_kzalloc(test, sizeof(*shared), GFP_KERNEL);
+	struct task_struct *task[4];
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, shared);
+	for (i = 0; i < ARRAY_SIZE(task); i++)
+		task[i] = kthread_run(churn, shared, "mcube-churn/%u", i);
+	for (i = 0; i < 50; i++) {
+		KUNIT_EXPECT_EQ(test, mcube_alloc_enable(false), 0);
+		KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+		mcube_alloc_set_seed(i % MCUBE_NR_SEEDS);
+		KUNIT_EXPECT_EQ(test, mcube_alloc_enable(true), 0);
+		fsleep(1000);
+	}
+	for (i = 0; i < ARRAY_SIZE(task); i++)
+		if (!IS_ERR(task[i]))
+			kthread_stop(task[i]);
+	KUNIT_EXPECT_EQ(test, atomic_read(shared), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
+}
+
+static struct kunit_case store_cases[] = {
+	KUNIT_CASE(store_serves_and_takes_back),
+	KUNIT_CASE(store_pages_are_free_pages),
+	KUNIT_CASE(store_follows_hints),
+	KUNIT_CASE(store_goes_without_trace),
+	KUNIT_CASE(store_order_is_checked),
+#ifdef CONFIG_CONTIG_ALLOC
+	KUNIT_CASE(store_gives_way_to_isolation),
+#endif
+	KUNIT_CASE_SLOW(store_toggled_under_load),
+	{}
+};
+
+static struct kunit_suite store_suite = {
+	.name = "mcube-store",
+	.init = store_test_init,
+	.exit = store_test_exit,
+	.test_cases = store_cases,
+};
+
+kunit_test_suite(store_suite);
