@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The address map: linearity, tables, container shapes, refusals, text, defaults.
+ *
+ * The same cases run in the kernel (mm/mcube/tests/map-kunit.c); here are more rounds, all
+ * orders, and text at random against the sanitizers.
+ */
+#include "mcube_test.h"
+
+#include "tests/map-cases.h"
+
+static void seed(struct rnd_state *rnd)
+{
+	prandom_seed_state(rnd, get_random_u64());
+	while (prandom_u32_state(rnd) & 0xf)
+		;
+}
+
+static struct mcube_dim dim(const char *text)
+{
+	struct mcube_dim d = { };
+	const char *why;
+
+	if (mcube_dim_parse(&d, text, strlen(text), &why))
+		FAIL("\"%s\": %s", text, why);
+	return d;
+}
+
+TEST(parities_are_linear)
+{
+	unsigned long round, rounds = 200000 * test_scale();
+	struct rnd_state rnd;
+	struct mcube_dim d;
+	u64 a, b;
+
+	seed(&rnd);
+	for (round = 0; round < rounds && !test_failed(); round++) {
+		if (round % 100 == 0)
+			do
+				map_random_dim(&rnd, &d);
+			while (d.table_len);
+		a = map_random_pfn(&rnd);
+		b = map_random_pfn(&rnd);
+		EXPECT_EQ(mcube_dim_value(&d, a ^ b),
+			  mcube_dim_value(&d, a) ^ mcube_dim_value(&d, b));
+	}
+}
+
+TEST(value_is_the_definition)
+{
+	unsigned long round, rounds = 200000 * test_scale();
+	struct rnd_state rnd;
+	struct mcube_dim d;
+	u64 pfn;
+
+	seed(&rnd);
+	for (round = 0; round < rounds && !test_failed(); round++) {
+		if (round % 100 == 0)
+			map_random_dim(&rnd, &d);
+		pfn = map_random_pfn(&rnd);
+		EXPECT_EQ(mcube_dim_value(&d, pfn), map_direct_value(&d, pfn));
+		EXPECT_LT(mcube_dim_value(&d, pfn), d.nr_values);
+	}
+}
+
+TEST(three_channels)
+{
+	struct mcube_dim d = dim("table:0:0,1,2");
+	u64 pfn;
+
+	for (pfn = 0; pfn < 100; pfn++)
+		EXPECT_EQ(mcube_dim_value(&d, pfn), pfn % 3);
+	EXPECT_EQ(mcube_dim_value(&d, (1ULL << 40) - 1), ((1ULL << 40) - 1) % 3);
+
+	d = dim("0x2000 0x8000 table:1:2,0,1");
+	EXPECT_EQ(d.nr_values, 12);
+	for (pfn = 0; pfn < 1000; pfn++)
+		EXPECT_EQ(mcube_dim_value(&d, pfn),
+			  (pfn / 2 + 2) % 3 * 4 + (pfn >> 3 & 1) * 2 + (pfn >> 1 & 1));
+}
+
+static void check_all_orders(const struct mcube_dim *d, struct rnd_state *rnd, int places)
+{
+	unsigned int order, i;
+	struct mcube_shape s;
+	unsigned long *mem;
+	size_t longs;
+	u64 base;
+
+	for (order = 0; order <= MCUBE_MAX_ORDER; order++) {
+		longs = mcube_shape_longs(d, order);
+		ASSERT_TRUE(longs);
+		mem = malloc(longs * sizeof(*mem));	/* the exact size, for ASan */
+		memset(mem, 0xa5, longs * sizeof(*mem));
+		mcube_shape_build(&s, d, order, mem);
+		EXPECT_EQ((size_t)s.nr_phases * s.nr_values * s.words, longs);
+		for (i = 0; i < places + s.nr_phases * 2U; i++) {
+			base = i < places + 0U ? map_random_pfn(rnd) : i - places;
+			base = i < places + 0U ? base >> order << order : base << order;
+			EXPECT_EQ(map_check_shape(&s, d, base), 0);
+		}
+		free(mem);
+	}
+}
+
+TEST(shapes_give_each_offset_its_value)
+{
+	unsigned long round, rounds = 60 * test_scale();
+	struct rnd_state rnd;
+	struct mcube_dim d;
+
+	seed(&rnd);
+	for (round = 0; round < rounds && !test_failed(); round++) {
+		map_random_dim(&rnd, &d);
+		check_all_orders(&d, &rnd, 4);
+	}
+}
+
+TEST(shapes_of_the_written_cases)
+{
+	struct rnd_state rnd;
+	struct mcube_dim d;
+	unsigned int i;
+
+	seed(&rnd);
+	for (i = 0; i < ARRAY_SIZE(map_good_text); i++) {
+		d = dim(map_good_text[i].text);
+		check_all_orders(&d, &rnd, 4);
+	}
+}
+
+TEST(phases)
+{
+	static const struct {
+		const char *text;
+		unsigned int order, phases;
+	} cases[] = {
+		{ "none", 10, 1 },
+		{ "0x1000 0x2000", 10, 1 },
+		{ "table:0:0,1,2", 10, 3 },
+		{ "table:0:0,1,2", 0, 3 },
+		{ "table:0:0,1", 10, 1 },	/* the period divides the container */
+		{ "table:0:0,1,2,3", 1, 2 },
+		{ "table:0:0,1,2,3,4,5", 10, 3 },
+		{ "table:9:0,1,2,3,4,5", 10, 3 },
+		{ "table:10:0,1,2,0,1,2", 10, 3 },	/* by value from here on */
+		{ "table:12:0,0,0,1", 10, 2 },
+	};
+	struct mcube_shape s;
+	unsigned long *mem;
+	struct mcube_dim d;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		d = dim(cases[i].text);
+		mem = malloc(mcube_shape_longs(&d, cases[i].order) * sizeof(*mem));
+		mcube_shape_build(&s, &d, cases[i].order, mem);
+		if (!EXPECT_EQ(s.nr_phases, cases[i].phases))
+			NOTE("case %s", cases[i].text);
+		free(mem);
+	}
+	d = dim("none");
+	EXPECT_EQ(mcube_shape_longs(&d, MCUBE_MAX_ORDER + 1), 0);
+	EXPECT_EQ(mcube_shape_longs(&d, 0), 1);
+}
+
+TEST(constant_table_leaves_other_values_empty)
+{
+	struct mcube_dim d = dim("table:20:0,1,2");
+	unsigned long *mem = malloc(mcube_shape_longs(&d, 10) * sizeof(*mem));
+	struct mcube_shape s;
+	u16 phase, xor;
+
+	mcube_shape_build(&s, &d, 10, mem);
+	mcube_shape_place(&s, &d, 1ULL << 20, &phase, &xor);
+	EXPECT_TRUE(bitmap_empty(mcube_shape_select(&s, phase, xor, 0), 1024));
+	EXPECT_TRUE(bitmap_full(mcube_shape_select(&s, phase, xor, 1), 1024));
+	EXPECT_TRUE(bitmap_empty(mcube_shape_select(&s, phase, xor, 2), 1024));
+	EXPECT_TRUE(!mcube_shape_select(&s, phase, xor, 3));
+	free(mem);
+}
+
+TEST(init_refuses)
+{
+	static const u64 ok[9] = { 1ULL << 12, 1ULL << 13, 1ULL << 14, 1ULL << 15, 1ULL << 16,
+				   1ULL << 17, 1ULL << 18, 1ULL << 19, 1ULL << 20 };
+	static const u64 far[1] = { 1ULL << 52 };
+	static const u8 table[65] = { 0, 1, 2 };
+	static const u8 wide[2] = { 0, 255 };
+	struct mcube_dim d, was;
+	const char *why;
+
+	memset(&d, 0x5a, sizeof(d));
+	was = d;
+#define REFUSED(...) do {						\
+	why = NULL;							\
+	EXPECT_EQ(mcube_dim_init(&d, __VA_ARGS__, &why), -EINVAL);	\
+	EXPECT_TRUE(why);						\
+	EXPECT_EQ(mcube_dim_init(&d, __VA_ARGS__, NULL), -EINVAL);	\
+} while (0)
+	REFUSED(ok, 9, NULL, 0, 0);
+	REFUSED(ok, ~0U, NULL, 0, 0);
+	REFUSED(ok, 265, NULL, 0, 0);
+	REFUSED(far, 1, NULL, 0, 0);
+	REFUSED(NULL, 0, table, 1, 0);
+	REFUSED(NULL, 0, table, 65, 0);
+	REFUSED(NULL, 0, table, 65539, 0);
+	REFUSED(NULL, 0, table, 3, 31);
+	REFUSED(NULL, 0, table, 3, 256);
+	REFUSED(NULL, 0, NULL, 0, 1);
+	REFUSED(NULL, 0, wide, 2, 0);
+	REFUSED(ok, 7, table, 3, 20);
+	EXPECT_FALSE(memcmp(&d, &was, sizeof(d)));
+
+	EXPECT_EQ(mcube_dim_init(&d, ok, 8, NULL, 0, 0, &why), 0);
+	EXPECT_TRUE(!why);
+	EXPECT_EQ(mcube_dim_validate(&d, NULL), 0);
+	d.nr_values = 255;
+	EXPECT_EQ(mcube_dim_validate(&d, NULL), -EINVAL);
+	memset(&d, 0, sizeof(d));
+	EXPECT_EQ(mcube_dim_validate(&d, NULL), -EINVAL);
+	EXPECT_EQ(mcube_dim_init(&d, NULL, 0, NULL, 0, 0, NULL), 0);
+	EXPECT_EQ(d.nr_values, 1);
+	EXPECT_EQ(mcube_dim_value(&d, 12345), 0);
+}
+
+/* every value of an accepted map has pages: drawn at random, all turn up */
+TEST(every_value_occurs)
+{
+	unsigned long round, rounds = 150 * test_scale();
+	DECLARE_BITMAP(seen, MCUBE_MAX_VALUES);
+	struct rnd_state rnd;
+	struct mcube_dim d;
+	unsigned int i;
+
+	seed(&rnd);
+	for (round = 0; round < rounds; round++) {
+		map_random_dim(&rnd, &d);
+		bitmap_zero(seen, MCUBE_MAX_VALUES);
+		for (i = 0; i < 300000; i++) {
+			__set_bit(mcube_dim_value(&d, map_random_pfn(&rnd)), seen);
+			if (i % 1024 == 0 && bitmap_full(seen, d.nr_values))
+				break;
+		}
+		EXPECT_TRUE(bitmap_full(seen, d.nr_values));
+	}
+}
+
+/* and a refused one has values without pages: exact where all frames can be counted */
+TEST(refusal_is_exact)
+{
+	unsigned long round, rounds = 3000 * test_scale();
+	unsigned int i, len, shift, values, missing, refused = 0;
+	DECLARE_BITMAP(seen, MCUBE_MAX_VALUES);
+	struct mcube_dim d;
+	u8 table[12];
+	u64 mask[4];
+	u64 pfn;
+
+	for (round = 0; round < rounds && !test_failed(); round++) {
+		memset(&d, 0, sizeof(d));
+		d.nr_masks = test_rand_below(ARRAY_SIZE(mask) + 1);
+		for (i = 0; i < d.nr_masks; i++)
+			mask[i] = (1 + test_rand_below(63)) * PAGE_SIZE;
+		len = 2 + test_rand_below(ARRAY_SIZE(table) - 1);
+		shift = test_rand_below(4);
+		values = 2 + test_rand_below(min(len - 1, 3U));
+		for (i = 0; i < len; i++)
+			table[i] = i < values ? i : test_rand_below(values);
+
+		memcpy(d.mask, mask, sizeof(mask));
+		memcpy(d.table, table, len);
+		d.table_len = len;
+		d.table_shift = shift;
+		d.nr_values = values << d.nr_masks;
+		bitmap_zero(seen, MCUBE_MAX_VALUES);
+		for (pfn = 0; pfn < 64 * len << shift; pfn++)
+			__set_bit(map_direct_value(&d, pfn), seen);
+		missing = d.nr_values - bitmap_weight(seen, d.nr_values);
+		EXPECT_EQ(mcube_dim_validate(&d, NULL), missing ? -EINVAL : 0);
+		refused += !!missing;
+	}
+	NOTE("refused %u of %lu", refused, rounds);
+}
+
+TEST(good_text)
+{
+	char buf[MCUBE_DIM_TEXT];
+	struct mcube_dim d, e;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(map_good_text); i++) {
+		d = dim(map_good_text[i].text);
+		EXPECT_EQ(d.nr_values, map_good_text[i].nr_values);
+		EXPECT_EQ(mcube_dim_format(&d, buf, sizeof(buf)),
+			  strlen(map_good_text[i].canonical));
+		EXPECT_STREQ(buf, map_good_text[i].canonical);
+		e = dim(buf);
+		EXPECT_TRUE(mcube_dim_equal(&d, &e));
+	}
+}
+
+TEST(bad_text_changes_nothing)
+{
+	struct mcube_dim d, was;
+	const char *why;
+	unsigned int i;
+	char *exact;
+	size_t len;
+
+	memset(&d, 0x5a, sizeof(d));
+	was = d;
+	for (i = 0; i < ARRAY_SIZE(map_bad_text); i++) {
+		len = strlen(map_bad_text[i].text);
+		exact = malloc(len ?: 1);	/* no NUL behind it, for ASan */
+		memcpy(exact, map_bad_text[i].text, len);
+		why = NULL;
+		if (!EXPECT_EQ(mcube_dim_parse(&d, exact, len, &why), map_bad_text[i].err) ||
+		    !EXPECT_TRUE(why))
+			NOTE("case \"%s\"", map_bad_text[i].text);
+		EXPECT_EQ(mcube_dim_parse(&d, exact, len, NULL), map_bad_text[i].err);
+		free(exact);
+	}
+	EXPECT_EQ(mcube_dim_parse(&d, "0x1000\0", 7, NULL), -EINVAL);
+	EXPECT_EQ(mcube_dim_parse(&d, "0x1000\0000x2000", 13, NULL), -EINVAL);
+	EXPECT_FALSE(memcmp(&d, &was, sizeof(d)));
+}
+
+TEST(overlong_text)
+{
+	size_t i, len = 1 << 16;
+	char *text = malloc(len);
+	struct mcube_dim d;
+
+	for (i = 0; i < 256; i++) {
+		memset(text, i, len);
+		EXPECT_NE(mcube_dim_parse(&d, text, len, NULL), 0);
+		memcpy(text, "0x1000 ", 7);
+		if (!strchr(" \t\n", i) || !i)
+			EXPECT_NE(mcube_dim_parse(&d, text, len, NULL), 0);
+	}
+	for (i = 0; i + 7 <= len; i += 7)
+		memcpy(text + i, "0x1000 ", 7);
+	EXPECT_EQ(mcube_dim_parse(&d, text, i, NULL), -EINVAL);
+	free(text);
+}
+
+TEST(round_trip_of_random_maps)
+{
+	unsigned long round, rounds = 20000 * test_scale();
+	char buf[MCUBE_DIM_TEXT];
+	struct rnd_state rnd;
+	struct mcube_dim d, e;
+	size_t longest = 0;
+	int len;
+
+	seed(&rnd);
+	for (round = 0; round < rounds && !test_failed(); round++) {
+		map_random_dim(&rnd, &d);
+		len = mcube_dim_format(&d, buf, sizeof(buf));
+		longest = max_t(size_t, longest, len);
+		EXPECT_EQ(mcube_dim_parse(&e, buf, len, NULL), 0);
+		EXPECT_TRUE(mcube_dim_equal(&d, &e));
+	}
+	/* 8 masks of 15 and 7 blanks, table:30: and 64 entries of at most 3 */
+	EXPECT_LE(longest, 8 * 16 + 9 + 64 * 3U);
+	EXPECT_LT(8 * 16 + 9 + 64 * 3, MCUBE_DIM_TEXT);
+	EXPECT_LT(mcube_dim_format(&d, buf, 3), 3);
+}
+
+/* pieces of valid text in any order: accepted or refused, and never half */
+TEST(text_at_random)
+{
+	static const char * const piece[] = {
+		"0x", "0x1000", "0x2000", "0x4", "000", "table:", "0:", "1:", "0,1", ",2", ",",
+		" ", " ", "\n", "none", "f", "-", ":", "9999999999", "\t", "0x44000", "x", "\0",
+	};
+	unsigned long round, rounds = 300000 * test_scale();
+	unsigned int accepted = 0, nr, i;
+	char text[256], *exact;
+	struct mcube_dim d;
+	size_t len;
+	int err;
+
+	for (round = 0; round < rounds && !test_failed(); round++) {
+		nr = 1 + test_rand_below(12);
+		for (len = i = 0; i < nr; i++) {
+			const char *p = piece[test_rand_below(ARRAY_SIZE(piece))];
+			size_t n = *p ? strlen(p) : 1;
+
+			memcpy(text + len, p, n);
+			len += n;
+		}
+		exact = malloc(len);
+		memcpy(exact, text, len);
+		err = mcube_dim_parse(&d, exact, len, NULL);
+		if (!err) {
+			accepted++;
+			EXPECT_EQ(mcube_dim_validate(&d, NULL), 0);
+		} else {
+			EXPECT_TRUE(err == -EINVAL || err == -ERANGE);
+		}
+		free(exact);
+	}
+	NOTE("accepted %u of %lu", accepted, rounds);
+	EXPECT_GT(accepted, rounds / 1000);
+}
+
+TEST(default_colors_of_cpus)
+{
+	struct mcube_guess g;
+	struct mcube_cpu cpu;
+	unsigned int i, m;
+	struct mcube_dim d;
+
+	for (i = 0; i < ARRAY_SIZE(map_cpus); i++) {
+		map_cpu_of_case(&cpu, i);
+		mcube_guess_colors(&g, &cpu);
+		EXPECT_EQ(g.how, map_cpus[i].how);
+		EXPECT_EQ(g.level, map_cpus[i].level);
+		EXPECT_EQ(g.nr_masks, map_cpus[i].nr_masks);
+		EXPECT_EQ(g.size, map_cpus[i].size_kib * 1024ULL);
+		EXPECT_EQ(g.llc_size, map_cpus[i].llc_kib * 1024ULL);
+		for (m = 0; m < g.nr_masks; m++)
+			EXPECT_EQ(g.mask[m], 1ULL << (PAGE_SHIFT + m));
+		EXPECT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL, 0, 0, NULL), 0);
+		if (test_failed()) {
+			NOTE("case %s", map_cpus[i].name);
+			return;
+		}
+	}
+}
+
+TEST(default_colors_of_any_registers)
+{
+	unsigned long round, rounds = 300000 * test_scale();
+	struct mcube_guess g;
+	struct mcube_cpu cpu;
+	struct mcube_dim d;
+	unsigned int i;
+
+	for (round = 0; round < rounds && !test_failed(); round++) {
+		memset(&cpu, 0, sizeof(cpu));
+		cpu.vendor = test_rand_below(3);
+		cpu.family = 6;
+		cpu.model = get_random_u32();
+		cpu.nr_caches = test_rand_below(9);
+		for (i = 0; i < cpu.nr_caches; i++)
+			mcube_cpuid4_decode(&cpu.cache[i], get_random_u32(),
+					    get_random_u32() & get_random_u32(),
+					    get_random_u32() & 1 ? BIT(test_rand_below(32)) - 1 :
+					    get_random_u32(), get_random_u32());
+		mcube_guess_colors(&g, &cpu);
+		EXPECT_EQ(g.how == MCUBE_GUESS_NONE, !g.nr_masks);
+		EXPECT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL, 0, 0, NULL), 0);
+	}
+}

@@ -1,0 +1,539 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Stress for mcube's store, to be run as root in a guest with a debug kernel.
+#
+#   MINUTES=5 NODES=2 sh stress.sh
+#
+# Everything at once that moves pages about: stress-ng's vm and filesystem
+# stressors a few at a time, memory blocks and CPUs going off- and online,
+# compaction, changing THP settings, processes killed at a memory cgroup's
+# limit, tasks moved between nodes, failing allocations, dropped caches, soft
+# offlined pages; and the store is switched on and off all the time, with
+# other seeds, container orders, maps and hints.
+#
+# In the end the store is off, everything is as it was, and the kernel's memory
+# must add up.  The verdict is one KTAP result: no splat (taint flags, kernel
+# log), no page lost, nothing left in the store, no process left over.
+#
+# Environment: MINUTES (5) of stress; NODES (as many as there are) for cpuset
+# moves; SLICE (8) seconds per set of stressors; DISK, a directory on a real
+# file system (else /dev/vda is mounted if it is ext4, else tmpfs does).
+
+MINUTES=${MINUTES:-5}
+SLICE=${SLICE:-8}
+MCUBE=/sys/kernel/mm/mcube
+ALLOC=$MCUBE/alloc
+HINT=/sys/kernel/debug/mcube/hint
+CG=/sys/fs/cgroup
+MEM=/sys/devices/system/memory
+CPU=/sys/devices/system/cpu
+UNPOISON=/sys/kernel/debug/hwpoison/unpoison-pfn
+WORK=${TMPDIR:-/tmp}/mcube-stress.$$
+SLACK=1024		# pages, a quarter of which KASAN's quarantine may hold
+
+VM="vm mmap fork brk malloc shm shm-sysv rmap stackmmap userfaultfd
+vm-rw vm-splice mlock mlockmany msync mmapaddr mmapmany mmapfixed mincore memfd
+tlb-shootdown pageswap remap fault numa mmaphuge stack memrate mprotect tmpfs
+zombie pagemove mremap mmapfork munmap secretmem vm-addr vm-segv bigheap
+vforkmany randlist pipe sockmany switch"
+FS="hdd iomix dentry dir dirdeep fallocate fiemap filename getdent link
+readahead rename seek sync-file symlink utime xattr chmod chown copy-file io
+sendfile splice locka fpunch io-uring revio open touch file-ioctl dirmany"
+
+note()
+{
+	read -r up _ < /proc/uptime
+	echo "# [$up] $*"
+}
+
+# put VALUE FILE: errors do not matter here, they are what is tried
+put()
+{
+	{ echo "$1" > "$2"; } 2>/dev/null
+}
+
+rnd()
+{
+	echo $(($(od -An -N2 -tu2 /dev/urandom) % $1))
+}
+
+pick()
+{
+	shift "$(rnd $#)"
+	echo "$1"
+}
+
+running()
+{
+	[ -e "$WORK/run" ]
+}
+
+# Accounts ------------------------------------------------------------------
+
+# managed free mcube pcp known, in pages
+account()
+{
+	put 1 /proc/sys/vm/stat_refresh
+	cat /proc/zoneinfo /proc/vmstat /proc/meminfo | awk '
+	$1 == "managed"		{ managed += $2 }
+	$1 == "nr_free_pages" && !vmstat { free += $2 }
+	$1 == "nr_free_mcube" && !vmstat { mcube += $2 }
+	$1 == "count:"		{ pcp += $2 }
+	# vmstat begins with this, flush left
+	/^nr_free_pages/	{ vmstat = 1; free -= $2 }
+	!vmstat			{ next }
+	/^nr_(in)?active_(anon|file) |^nr_unevictable |^nr_isolated_/ { known += $2 }
+	/^nr_slab_|^nr_page_table_pages |^nr_sec_page_table_pages / { known += $2 }
+	/^nr_kernel_stack /	{ known += $2 / 4 }
+	/^(Percpu|Hugetlb|HardwareCorrupted):/ { known += $2 / 4 }
+	END { printf "%d %d %d %d %d\n", managed, free, mcube, pcp, known }'
+}
+
+buddy()
+{
+	awk '{ for (i = 5, n = 1; i <= NF; i++, n *= 2) sum += $i * n }
+	     END { printf "%d\n", sum }' /proc/buddyinfo
+}
+
+# With the store off the free lists hold all free pages. A CPU may refill its own
+# list between the two readings, so look more than once.
+free_is_listed()
+{
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		put 1 /proc/sys/vm/stat_refresh
+		listed=$(awk '$1 == "nr_free_pages" { print $2 }' /proc/vmstat)
+		[ "$listed" = "$(buddy)" ] && return 0
+		sleep 0.3
+	done
+	return 1
+}
+
+# A free block of type Mcube, or a pageblock of it, after the store went off.
+leftover_blocks()
+{
+	awk '/^Number of blocks/ { for (i = 5; i <= NF; i++) if ($i == "Mcube") c = i; next }
+	     /type +Mcube/ { for (i = 7; i <= NF; i++) { sub(">", "", $i); sum += $i } }
+	     c && /^Node/ && !/type/ { sum += $c }
+	     END { printf "%d\n", sum }' /proc/pagetypeinfo
+}
+
+settle()
+{
+	sync
+	put 3 /proc/sys/vm/drop_caches
+	sleep 2
+	put 3 /proc/sys/vm/drop_caches
+	sleep 1
+	i=0
+	while [ $i -lt 50 ]; do
+		# shellcheck disable=SC2046
+		set -- $(account)
+		[ $(($2 - $3)) -eq "$(buddy)" ] && break
+		i=$((i + 1))
+		sleep 0.2
+	done
+	echo "$*"
+}
+
+# TAINT_BAD_PAGE, TAINT_DIE, TAINT_WARN, TAINT_SOFTLOCKUP
+taint()
+{
+	read -r t < /proc/sys/kernel/tainted
+	echo $((t & (1 << 5 | 1 << 7 | 1 << 9 | 1 << 14)))
+}
+
+# Loops, each a process of its own until $WORK/run is gone --------------------
+
+loop_store()
+{
+	while running; do
+		put "$(pick 0 1 1)" $ALLOC/enabled
+		case $(rnd 6) in
+		0) put "$(pick paper shuffle)" $ALLOC/seed ;;
+		1)	put 0 $ALLOC/enabled
+			put "$(pick 9 10)" $ALLOC/container_order ;;
+		2)	put 0 $ALLOC/enabled
+			put "$(pick '0x1000 0x2000 0x4000 0x8000' '0x8000 0x10000' \
+				'0x1000 0x2000 0x4000 table:8:0,1,2')" $MCUBE/map/color_map
+			put "$(pick '0x24000 0x48000 0x90000' none \
+				'0x12000 table:4:0,1,2')" $MCUBE/map/bank_map ;;
+		3) cat $ALLOC/stats/* $MCUBE/map/* /proc/pagetypeinfo > /dev/null ;;
+		4) sleep 1 ;;
+		esac
+		sleep "$(pick 0.02 0.1 0.5 2)"
+	done
+}
+
+loop_hint()
+{
+	while running; do
+		put "$(pick "color=$(rnd 16)" "bank=$(rnd 8)" \
+			"color=$(rnd 16) bank=$(rnd 8)" none)" $HINT
+		dd if=/dev/zero of="$WORK/hint" bs=1M count=8 2>/dev/null
+		cat "$WORK/hint" > /dev/null
+		rm -f "$WORK/hint"
+		sleep 0.2
+	done
+}
+
+# Can fail for want of memory
+online()
+{
+	read -r state < "$1/state"
+	[ "$state" = online ] || put online "$1/state"
+}
+
+# Softly, so the page moves elsewhere; and back: a memory block with a page
+# that counts as broken would not come online again.  For the same reason
+# stress-ng's madvise, which breaks pages for good, is not among the stressors.
+soft_offline()
+{
+	[ -e $UNPOISON ] || return
+	read -r _ kb _ < /proc/meminfo
+	pfn=$(($(rnd 65536) * (kb / 4) / 65536))
+	put "$(printf '0x%x' $((pfn * 4096)))" $MEM/soft_offline_page || return
+	echo >> "$WORK/count.soft"
+	sleep 0.2
+	put $pfn $UNPOISON
+}
+
+loop_memory()
+{
+	blocks=
+	for b in "$MEM"/memory[0-9]*; do
+		blocks="$b $blocks"
+	done
+	while running; do
+		soft_offline
+		# shellcheck disable=SC2086
+		b=$(pick $blocks)
+		if put offline "$b/state"; then
+			echo >> "$WORK/count.memory"
+			sleep "$(pick 0 0.1 0.5 1)"
+		fi
+		tries=0
+		until online "$b" || [ $tries -eq 20 ]; do
+			tries=$((tries + 1))
+			sleep 0.2
+		done
+		sleep 1
+	done
+}
+
+loop_cpu()
+{
+	n=$(grep -c ^processor /proc/cpuinfo)
+	[ "$n" -gt 1 ] || return
+	while running; do
+		c=$(($(rnd $((n - 1))) + 1))
+		put 0 "$CPU/cpu$c/online" && echo >> "$WORK/count.cpu"
+		sleep "$(pick 0 0.1 0.5 1)"
+		put 1 "$CPU/cpu$c/online"
+		sleep 2
+	done
+}
+
+loop_compact()
+{
+	while running; do
+		put 1 /proc/sys/vm/compact_memory
+		sleep 2
+	done
+}
+
+loop_thp()
+{
+	t=/sys/kernel/mm/transparent_hugepage
+	while running; do
+		put "$(pick always madvise never)" $t/enabled
+		put "$(pick always defer madvise never)" $t/defrag
+		put "$(pick always never advise)" $t/shmem_enabled
+		put "$(rnd 8)" /proc/sys/vm/nr_hugepages
+		sleep 2
+		put 0 /proc/sys/vm/nr_hugepages
+	done
+}
+
+loop_memcg()
+{
+	mkdir -p $CG/mcube-oom || return
+	put 24M $CG/mcube-oom/memory.max
+	put 0 $CG/mcube-oom/memory.swap.max
+	while running; do
+		# A string that doubles until it is killed
+		sh -c "echo 0 > $CG/mcube-oom/cgroup.procs
+		       echo 1000 > /proc/self/oom_score_adj
+		       a=xxxxxxxxxxxxxxxx
+		       i=0; while [ \$i -lt 24 ]; do a=\$a\$a; i=\$((i+1)); done" \
+			> /dev/null 2>&1
+		echo >> "$WORK/count.memcg"
+		sleep 1
+	done
+	rmdir $CG/mcube-oom
+}
+
+loop_cpuset()
+{
+	[ "$NODES" -gt 1 ] && mkdir -p $CG/mcube-cpuset || return
+	(
+		put 0 $CG/mcube-cpuset/cgroup.procs
+		put 900 /proc/self/oom_score_adj
+		while running; do
+			timeout -s KILL 30 stress-ng --vm 1 --vm-bytes 8M --hdd 1 \
+				--hdd-bytes 8M --temp-path "$WORK" -t 5
+		done
+	) &
+	while running; do
+		put "$(rnd "$NODES")" $CG/mcube-cpuset/cpuset.mems
+		echo >> "$WORK/count.cpuset"
+		sleep 1
+		put "0-$((NODES - 1))" $CG/mcube-cpuset/cpuset.mems
+		sleep 0.3
+	done
+	wait
+	rmdir $CG/mcube-cpuset
+}
+
+# Only tasks that ask for it: this shell's children, not the others.
+fault_setup()
+{
+	for f in fail_page_alloc failslab; do
+		d=/sys/kernel/debug/$f
+		[ -d $d ] || continue
+		put 0 $d/verbose
+		put Y $d/task-filter
+		put N $d/ignore-gfp-wait
+		put N $d/ignore-gfp-highmem
+		put N $d/cache-filter
+		put 0 $d/min-order
+		put 1 $d/interval
+		put -1 $d/times
+		put "$1" $d/probability
+	done
+}
+
+loop_faults()
+{
+	[ -e /proc/self/make-it-fail ] || return
+	while running; do
+		# Switching on needs memory and must fail cleanly without it
+		sh -c "echo 1 > /proc/self/make-it-fail
+		       echo 0 > $ALLOC/enabled; echo 1 > $ALLOC/enabled
+		       echo color=1 > $HINT
+		       dd if=/dev/zero of=$WORK/fault bs=64k count=64
+		       wc $WORK/fault; ls -R $MCUBE" > /dev/null 2>&1
+		rm -f "$WORK/fault"
+		echo >> "$WORK/count.faults"
+		sleep 1
+	done
+}
+
+loop_caches()
+{
+	while running; do
+		sleep 3
+		put "$(pick 1 2 3)" /proc/sys/vm/drop_caches
+	done
+}
+
+# A process and its children: what they are at, for the log
+tree()
+{
+	note "  $1 $(tr '\0' ' ' < "/proc/$1/cmdline" | cut -c1-60): $(
+		sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status") $(
+		tr '\n' ' ' < "/proc/$1/stack")"
+	read -r children < "/proc/$1/task/$1/children"
+	for child in $children; do
+		tree "$child"
+		kill -KILL "$child"
+	done
+	kill -KILL "$1"
+}
+
+# Main ----------------------------------------------------------------------
+
+skip()
+{
+	printf 'TAP version 13\n1..1\nok 1 mcube-stress # SKIP %s\n' "$1"
+	exit 4
+}
+
+[ "$(id -u)" = 0 ] || skip "must be root"
+[ -e $ALLOC/enabled ] || skip "no CONFIG_MCUBE_ALLOC"
+command -v stress-ng > /dev/null || skip "no stress-ng"
+
+if [ -z "$NODES" ]; then
+	NODES=0
+	for n in /sys/devices/system/node/node[0-9]*; do
+		[ -e "$n" ] && NODES=$((NODES + 1))
+	done
+fi
+mkdir -p "$WORK" && : > "$WORK/run"
+mounted=
+if [ -z "$DISK" ] && [ -b /dev/vda ] && mkdir -p "$WORK/disk" &&
+   mount -t ext4 /dev/vda "$WORK/disk" 2>/dev/null; then
+	DISK=$WORK/disk
+	mounted=y
+fi
+DISK=${DISK:-$WORK}
+
+have=" $(stress-ng --stressors | tr '\n' ' ') "
+usable()
+{
+	for s in $1; do
+		case $have in *" $s "*) printf '%s ' "$s" ;; esac
+	done
+}
+VM=$(usable "$VM")
+FS=$(usable "$FS")
+
+# Neither this script nor what started it shall be killed for want of memory.
+for p in /proc/[0-9]*; do
+	put -900 "$p/oom_score_adj"
+done
+put "+memory +cpuset" $CG/cgroup.subtree_control
+
+echo "TAP version 13"
+echo "1..1"
+put 0 $ALLOC/enabled
+put 1 $ALLOC/enabled
+put 0 $ALLOC/enabled
+# stress-ng's own first run brings in what stays
+stress-ng --vm 1 --vm-bytes 4M --hdd 1 --hdd-bytes 4M --temp-path "$DISK" -t 1 \
+	> /dev/null 2>&1
+before=$(settle)
+taint_before=$(taint)
+note "$MINUTES min, $NODES nodes, $(echo "$VM" | wc -w) vm and $(echo "$FS" |
+	wc -w) file system stressors on $DISK"
+note "before: managed free store pcp known = $before"
+
+fault_setup 5
+loops=
+for loop in store hint memory cpu compact thp memcg cpuset faults caches; do
+	# The shell would report whoever is killed
+	loop_$loop > /dev/null 2>&1 &
+	loops="$loops $!:$loop"
+done
+
+read -r kb _ <<-END
+	$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+END
+bytes=$((kb / 16))K
+read -r start _ < /proc/uptime
+end=$((${start%.*} + MINUTES * 60))
+# shellcheck disable=SC2034	# by eval
+vm=$VM fs=$FS
+slices=0
+odd=0
+while read -r now _ < /proc/uptime; [ "${now%.*}" -lt "$end" ]; do
+	args=
+	names=
+	for kind in vm vm fs fs; do
+		eval "list=\$$kind"
+		# shellcheck disable=SC2086
+		set -- $list
+		if [ $# -eq 0 ]; then
+			case $kind in vm) list=$VM ;; fs) list=$FS ;; esac
+			# shellcheck disable=SC2086
+			set -- $list
+		fi
+		names="$names $1"
+		args="$args --$1 1"
+		case $1 in
+		vm | mmap | malloc | shm | shm-sysv | memfd | mremap | msync | \
+		hdd | iomix | fallocate | fiemap | readahead | seek | copy-file | \
+		sync-file | memrate | revio | pagemove)
+			args="$args --$1-bytes $bytes" ;;
+		bigheap) args="$args --bigheap-growth 64K" ;;
+		esac
+		shift
+		eval "$kind=\"\$*\""
+	done
+	left=$((end - ${now%.*}))
+	[ $left -gt "$SLICE" ] && left=$SLICE
+	# Some stressors are slow to stop: a limit that cannot be missed
+	# shellcheck disable=SC2086
+	timeout -s KILL $((left + 60)) stress-ng $args --temp-path "$DISK" \
+		--oomable --skip-silent -t "$left" > "$WORK/log" 2>&1
+	ret=$?
+	slices=$((slices + 1))
+	case $ret in 0 | 2 | 3) ;; *) odd=$((odd + 1)) ;; esac
+	[ $((slices % 4)) -eq 1 ] && note "slice $slices:$names (exit $ret)"
+done
+
+rm -f "$WORK/run"
+late=
+tries=0
+for p in $loops; do
+	while [ -d "/proc/${p%:*}" ] && [ $tries -lt 120 ]; do
+		tries=$((tries + 1))
+		sleep 0.5
+	done
+	[ -d "/proc/${p%:*}" ] || continue
+	late="$late ${p#*:}"
+	note "${p#*:} does not end:"
+	tree "${p%:*}"
+done
+fault_setup 0
+for p in $(pidof stress-ng); do
+	kill -KILL "$p"
+done
+for b in "$MEM"/memory[0-9]*; do
+	online "$b" || online "$b"
+done
+for c in "$CPU"/cpu[0-9]*; do
+	put 1 "$c/online"
+done
+put madvise /sys/kernel/mm/transparent_hugepage/enabled
+put madvise /sys/kernel/mm/transparent_hugepage/defrag
+put never /sys/kernel/mm/transparent_hugepage/shmem_enabled
+put 0 /proc/sys/vm/nr_hugepages
+put none $HINT
+note "$slices slices, $odd ended oddly"
+for c in memory cpu memcg cpuset faults soft; do
+	[ -e "$WORK/count.$c" ] && note "$c: $(wc -l < "$WORK/count.$c") times"
+done
+for f in taken returned dissolved served colored fallback uncovered; do
+	note "stats/$f: $(cat $ALLOC/stats/$f)"
+done
+put 0 $ALLOC/enabled
+put 10 $ALLOC/container_order
+put shuffle $ALLOC/seed
+# What stressors left behind in shared memory and files
+ipcs -m 2>/dev/null | awk '$2 ~ /^[0-9]+$/ { print $2 }' | while read -r id; do
+	ipcrm -m "$id" 2>/dev/null
+done
+[ -n "$mounted" ] && rm -rf "$DISK"/tmp-stress-ng* && umount "$DISK"
+rm -rf "$WORK"
+
+after=$(settle)
+note "after: managed free store pcp known = $after"
+why=
+complain()
+{
+	why="$why${why:+; }$1"
+}
+# shellcheck disable=SC2086
+set -- $before $after
+lost=$((($6 - $7 - $9 - ${10}) - ($1 - $2 - $4 - $5)))
+note "pages that nobody owns up to: $lost more than before"
+[ "$1" = "$6" ] || complain "managed pages went from $1 to $6"
+[ $lost -lt $SLACK ] || complain "$lost pages lost"
+[ "$8" = 0 ] || complain "nr_free_mcube is $8"
+free_is_listed || complain "nr_free_pages $listed, buddyinfo $(buddy)"
+for f in enabled stats/containers stats/free_pages; do
+	[ "$(cat $ALLOC/$f)" = 0 ] || complain "alloc/$f is $(cat $ALLOC/$f)"
+done
+[ "$(leftover_blocks)" = 0 ] || complain "pageblocks of type Mcube remain"
+[ "$(taint)" = "$taint_before" ] || complain "the kernel is tainted by $(taint)"
+splat=$(dmesg | grep -m1 -E 'BUG:|WARNING:|KASAN:|UBSAN:|Bad page|Oops|INFO: task')
+[ -z "$splat" ] || complain "$splat"
+[ -z "$late" ] || complain "did not end:$late"
+
+if [ -n "$why" ]; then
+	echo "# $why"
+	echo "not ok 1 mcube-stress"
+	exit 1
+fi
+echo "ok 1 mcube-stress"

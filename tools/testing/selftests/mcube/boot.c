@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Did the boot parameters take effect?
+ *
+ * Compares /proc/cmdline with sysfs, so that it means most when run under
+ * several command lines.  A valid parameter must show in sysfs, a bad one must
+ * have left the default.  Nothing may have been changed since boot.
+ */
+
+#include <ctype.h>
+
+#include "../kselftest_harness.h"
+#include "mcube_lib.h"
+
+FIXTURE(boot) {
+	char cmdline[4096];
+};
+
+FIXTURE_SETUP(boot)
+{
+	const char *why = mcube_unusable();
+
+	if (why)
+		SKIP(return, "%s", why);
+	ASSERT_LT(0, mcube_read("/proc/cmdline", self->cmdline,
+				sizeof(self->cmdline)));
+}
+
+FIXTURE_TEARDOWN(boot)
+{
+}
+
+/* The last value of a parameter, quotes taken off; NULL if it is not there. */
+static char *parameter(const char *cmdline, const char *name)
+{
+	size_t len = strlen(name);
+	char *found = NULL;
+	const char *p, *end;
+	bool quoted;
+
+	for (p = cmdline; *p; p = end) {
+		while (*p == ' ')
+			p++;
+		quoted = false;
+		for (end = p; *end && (quoted || *end != ' '); end++)
+			if (*end == '"')
+				quoted = !quoted;
+		if (*p == '"')
+			p++;
+		if (strncmp(p, name, len) || p[len] != '=')
+			continue;
+		free(found);
+		p += len + 1;
+		if (*p == '"')
+			p++;
+		found = strndup(p, end - p);
+		if (*found && found[strlen(found) - 1] == '"')
+			found[strlen(found) - 1] = '\0';
+	}
+	return found;
+}
+
+/* 1, 0, or -1 for what the kernel takes for neither. */
+static int boolean(const char *text)
+{
+	if (!text || !*text)
+		return -1;
+	if (strchr("yYtT1", *text))
+		return 1;
+	if (strchr("nNfF0", *text))
+		return 0;
+	if (tolower(*text) == 'o' && tolower(text[1]) == 'n')
+		return 1;
+	if (tolower(*text) == 'o' && tolower(text[1]) == 'f')
+		return 0;
+	return -1;
+}
+
+TEST_F(boot, alloc)
+{
+	char *text = parameter(self->cmdline, "mcube.alloc");
+
+	TH_LOG("mcube.alloc=%s", text ? text : "(not given)");
+	EXPECT_EQ(boolean(text) == 1, mcube_read_num(MCUBE_ALLOC "enabled"));
+	if (boolean(text) == 1) {
+		EXPECT_LT(0, mcube_stat("served"));
+	} else {
+		EXPECT_EQ(0, mcube_stat("taken"));
+	}
+	free(text);
+}
+
+TEST_F(boot, seed)
+{
+	char *text = parameter(self->cmdline, "mcube.seed"), seed[32];
+
+	TH_LOG("mcube.seed=%s", text ? text : "(not given)");
+	ASSERT_EQ(0, mcube_seed(seed, sizeof(seed)));
+	EXPECT_STREQ(text && !strcmp(text, "paper") ? "paper" : "shuffle", seed);
+	free(text);
+}
+
+/*
+ * Whether a map is valid, the kernel says best: what it would take from sysfs
+ * it must have taken at boot, and in the same form.
+ */
+static void check_map(struct __test_metadata *_metadata, const char *cmdline,
+		      const char *dim)
+{
+	bool on = mcube_read_num(MCUBE_ALLOC "enabled") == 1;
+	char name[64], file[128], expect[64];
+	char now[1024], again[1024], source[256];
+	char *text;
+
+	snprintf(name, sizeof(name), "mcube.%s_map", dim);
+	snprintf(file, sizeof(file), MCUBE_MAP "%s_map", dim);
+	text = parameter(cmdline, name);
+	TH_LOG("%s=%s", name, text ? text : "(not given)");
+	ASSERT_LT(0, mcube_read(file, now, sizeof(now)));
+	ASSERT_LT(0, mcube_read(MCUBE_MAP "source", source, sizeof(source)));
+	snprintf(expect, sizeof(expect), "%s=%s", dim,
+		 text && !strcmp(text, "none") ? "none" : "cmdline");
+	if (!text) {
+		EXPECT_EQ(NULL, strstr(source, expect));
+		return;
+	}
+	ASSERT_EQ(0, mcube_off());
+	if (!mcube_write(file, text)) {
+		ASSERT_LT(0, mcube_read(file, again, sizeof(again)));
+		EXPECT_STREQ(again, now);
+		EXPECT_NE(NULL, strstr(source, expect)) {
+			TH_LOG("source is %s", source);
+		}
+	} else {
+		/* Refused: not what was asked for, and not from there. */
+		EXPECT_STRNE(text, now);
+		EXPECT_EQ(NULL, strstr(source, expect)) {
+			TH_LOG("source is %s", source);
+		}
+	}
+	if (on)
+		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
+	free(text);
+}
+
+TEST_F(boot, color_map)
+{
+	check_map(_metadata, self->cmdline, "color");
+}
+
+TEST_F(boot, bank_map)
+{
+	check_map(_metadata, self->cmdline, "bank");
+}
+
+TEST_HARNESS_MAIN

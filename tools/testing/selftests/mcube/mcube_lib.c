@@ -1,0 +1,682 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the mcube selftests share, see mcube_lib.h.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../kselftest.h"
+#include "mcube_lib.h"
+
+double mcube_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1000000000.0;
+}
+
+long mcube_env(const char *name, long fallback)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtol(text, NULL, 0) : fallback;
+}
+
+/* One write(); a short one counts as an error, since part was taken. */
+int mcube_write_bytes(const char *path, const void *buf, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
+	ssize_t done;
+
+	if (fd < 0)
+		return -errno;
+	done = write(fd, buf, len);
+	if (done < 0)
+		ret = -errno;
+	else if ((size_t)done != len)
+		ret = -EIO;
+	close(fd);
+	return ret;
+}
+
+int mcube_write(const char *path, const char *text)
+{
+	return mcube_write_bytes(path, text, strlen(text));
+}
+
+/* The whole file as a string, without the last newline; its length. */
+int mcube_read(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	while ((got = read(fd, buf + len, size - 1 - len)) > 0)
+		len += got;
+	got = got < 0 ? -errno : 0;
+	close(fd);
+	if (got)
+		return got;
+	if (len && buf[len - 1] == '\n')
+		len--;
+	buf[len] = '\0';
+	return len;
+}
+
+long mcube_read_num(const char *path)
+{
+	char buf[64];
+	int ret = mcube_read(path, buf, sizeof(buf));
+
+	return ret < 0 ? ret : strtol(buf, NULL, 0);
+}
+
+bool mcube_exists(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+/* The number behind the first word @name, as in meminfo and vmstat, or -1. */
+long mcube_field(const char *path, const char *name)
+{
+	FILE *f = fopen(path, "re");
+	char line[256], word[128];
+	long value, found = -1;
+
+	if (!f)
+		return -1;
+	while (found < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, " %127[^ :\n]%*[ :]%ld", word, &value) == 2 &&
+		    !strcmp(word, name))
+			found = value;
+	fclose(f);
+	return found;
+}
+
+/* Why nothing can be tested here, or NULL. */
+const char *mcube_unusable(void)
+{
+	if (geteuid())
+		return "must be root";
+	if (!mcube_exists(MCUBE_ALLOC "enabled"))
+		return "the kernel has no CONFIG_MCUBE_ALLOC";
+	if (!mcube_exists(MCUBE_HINT))
+		return "no debugfs on /sys/kernel/debug";
+	return NULL;
+}
+
+int mcube_hint(const char *text)
+{
+	return mcube_write(MCUBE_HINT, text);
+}
+
+int mcube_off(void)
+{
+	return mcube_write(MCUBE_ALLOC "enabled", "0");
+}
+
+/* Off, set what is not NULL, on. */
+int mcube_on(const char *seed, const char *colors, const char *banks)
+{
+	int ret = mcube_off();
+
+	if (!ret && colors)
+		ret = mcube_write(MCUBE_MAP "color_map", colors);
+	if (!ret && banks)
+		ret = mcube_write(MCUBE_MAP "bank_map", banks);
+	if (!ret && seed)
+		ret = mcube_write(MCUBE_ALLOC "seed", seed);
+	if (!ret)
+		ret = mcube_write(MCUBE_ALLOC "enabled", "1");
+	return ret;
+}
+
+/* The seed in brackets. */
+int mcube_seed(char *seed, size_t size)
+{
+	char buf[128], *start, *end;
+	int ret = mcube_read(MCUBE_ALLOC "seed", buf, sizeof(buf));
+
+	if (ret < 0)
+		return ret;
+	start = strchr(buf, '[');
+	end = start ? strchr(start, ']') : NULL;
+	if (!end || (size_t)(end - start) > size)
+		return -EINVAL;
+	*end = '\0';
+	memcpy(seed, start + 1, end - start);
+	return 0;
+}
+
+long mcube_stat(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), MCUBE_STATS "%s", name);
+	return mcube_read_num(path);
+}
+
+void mcube_save(struct mcube_saved *s)
+{
+	memset(s, 0, sizeof(*s));
+	mcube_read(MCUBE_MAP "color_map", s->colors, sizeof(s->colors));
+	mcube_read(MCUBE_MAP "bank_map", s->banks, sizeof(s->banks));
+	mcube_seed(s->seed, sizeof(s->seed));
+	s->order = mcube_read_num(MCUBE_ALLOC "container_order");
+	s->on = mcube_read_num(MCUBE_ALLOC "enabled") == 1;
+}
+
+void mcube_restore(const struct mcube_saved *s)
+{
+	char order[32];
+
+	mcube_hint("none");
+	mcube_off();
+	snprintf(order, sizeof(order), "%ld", s->order);
+	mcube_write(MCUBE_MAP "color_map", s->colors);
+	mcube_write(MCUBE_MAP "bank_map", s->banks);
+	mcube_write(MCUBE_ALLOC "container_order", order);
+	mcube_write(MCUBE_ALLOC "seed", s->seed);
+	if (s->on)
+		mcube_write(MCUBE_ALLOC "enabled", "1");
+}
+
+/* Masks, and at most one word table:SHIFT:v,v,v. */
+int mcube_dim_from(struct mcube_dim *d, const char *path)
+{
+	char buf[2048], *word, *save;
+	int ret = mcube_read(path, buf, sizeof(buf));
+
+	memset(d, 0, sizeof(*d));
+	if (ret < 0)
+		return ret;
+	if (!strcmp(buf, "none"))
+		return 0;
+	for (word = strtok_r(buf, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save)) {
+		if (strncmp(word, "table:", 6)) {
+			if (d->nr_masks == 16)
+				return -E2BIG;
+			d->mask[d->nr_masks++] = strtoull(word, NULL, 16);
+			continue;
+		}
+		d->table_shift = strtoul(word + 6, &word, 10);
+		while (*word == ':' || *word == ',') {
+			if (d->table_len == 64)
+				return -E2BIG;
+			d->table[d->table_len++] = strtoul(word + 1, &word, 10);
+		}
+	}
+	return 0;
+}
+
+unsigned int mcube_value(const struct mcube_dim *d, uint64_t pfn)
+{
+	uint64_t phys = pfn * PAGE_SIZE_;
+	unsigned int value = 0, i;
+
+	if (d->table_len)
+		value = d->table[(pfn >> d->table_shift) % d->table_len];
+	value <<= d->nr_masks;
+	for (i = 0; i < d->nr_masks; i++)
+		value |= (unsigned int)__builtin_parityll(phys & d->mask[i]) << i;
+	return value;
+}
+
+/* Anonymous memory in small pages, not touched yet; NULL on failure. */
+void *mcube_map_anon(size_t pages)
+{
+	void *p = mmap(NULL, pages * PAGE_SIZE_, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, pages * PAGE_SIZE_, MADV_NOHUGEPAGE);
+	return p;
+}
+
+/* Frames of touched pages; 0 for a page that has none. */
+int mcube_pfns(const void *addr, size_t pages, uint64_t *pfn)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	size_t want = pages * sizeof(*pfn), i;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	got = pread(fd, pfn, want, (uintptr_t)addr / PAGE_SIZE_ * sizeof(*pfn));
+	close(fd);
+	if (got != (ssize_t)want)
+		return got < 0 ? -errno : -EIO;
+	for (i = 0; i < pages; i++)
+		pfn[i] = pfn[i] >> 63 ? pfn[i] & ((1ULL << 55) - 1) : 0;
+	return 0;
+}
+
+int mcube_nodes(const void *addr, size_t pages, int *node)
+{
+	const void **list = malloc(pages * sizeof(*list));
+	size_t i;
+	long ret;
+
+	for (i = 0; i < pages; i++)
+		list[i] = (const char *)addr + i * PAGE_SIZE_;
+	ret = syscall(SYS_move_pages, 0, pages, list, NULL, node, 0);
+	free(list);
+	return ret < 0 ? -errno : 0;
+}
+
+int mcube_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
+
+void mcube_unpin(void)
+{
+	cpu_set_t set;
+
+	memset(&set, 0xff, sizeof(set));
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Memory from that node alone; -1 lifts it. */
+int mcube_bind(int node)
+{
+	unsigned long mask = node < 0 ? 0 : 1UL << node;
+	long ret = syscall(SYS_set_mempolicy, node < 0 ? MPOL_DEFAULT : MPOL_BIND,
+			   node < 0 ? NULL : &mask, 8 * sizeof(mask));
+
+	return ret ? -errno : 0;
+}
+
+int mcube_max_node(void)
+{
+	char path[64];
+	int node, max = 0;
+
+	for (node = 0; node < 64; node++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/node/node%d",
+			 node);
+		if (mcube_exists(path))
+			max = node;
+	}
+	return max;
+}
+
+static void drain_node(int node)
+{
+	long block, first = -1, last = -1, i;
+	char path[128];
+
+	for (block = 0; block < 4096; block++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/node/node%d/memory%ld", node, block);
+		if (!mcube_exists(path))
+			continue;
+		if (first < 0)
+			first = block;
+		last = block;
+	}
+	for (i = 0; i < 2 && first >= 0; i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/memory/memory%ld/state",
+			 i ? last : first);
+		if (!mcube_write(path, "offline"))
+			mcube_write(path, "online");
+	}
+}
+
+/*
+ * Empty the per-CPU lists: a few pages there keep many blocks from being
+ * whole.  There is no switch for that, but taking a memory block offline
+ * does it first of all, even if the block then cannot go; the lowest and the
+ * highest one of a node, where the kernel and the node's own data lie, can
+ * not as a rule.
+ */
+void mcube_drain(void)
+{
+	int node, max = mcube_max_node();
+
+	for (node = 0; node <= max; node++)
+		drain_node(node);
+}
+
+static void read_zoneinfo(struct mcube_memory *m)
+{
+	FILE *f = fopen("/proc/zoneinfo", "re");
+	char line[256];
+	long n;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, " managed %ld", &n) == 1)
+			m->managed += n;
+		else if (sscanf(line, " nr_free_pages %ld", &n) == 1)
+			m->free += n;
+		else if (sscanf(line, " nr_free_mcube %ld", &n) == 1)
+			m->mcube += n;
+		else if (sscanf(line, " count: %ld", &n) == 1)
+			m->pcp += n;
+	}
+	if (f)
+		fclose(f);
+}
+
+static void read_buddyinfo(struct mcube_memory *m)
+{
+	FILE *f = fopen("/proc/buddyinfo", "re");
+	char line[512], *p;
+	int order, used;
+	long n;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		p = strstr(line, "zone");
+		if (!p || sscanf(p, "zone %*s%n", &used) < 0)
+			continue;
+		p += used;
+		for (order = 0; sscanf(p, " %ld%n", &n, &used) == 1; order++) {
+			m->buddy += n << order;
+			p += used;
+		}
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Free lists of type Mcube, and the column Mcube of the table of blocks. */
+static void read_pagetypeinfo(struct mcube_memory *m)
+{
+	FILE *f = fopen("/proc/pagetypeinfo", "re");
+	char line[1024], *p, *save;
+	int column = -1, order, used, i;
+	long n;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		p = strstr(line, "type");
+		if (!strncmp(line, "Node", 4) && p && strstr(p, " Mcube")) {
+			p = strstr(p, "Mcube") + strlen("Mcube");
+			for (order = 0; sscanf(p, " %*[>]%ld%n", &n, &used) == 1 ||
+			     sscanf(p, " %ld%n", &n, &used) == 1; order++) {
+				m->listed += n << order;
+				p += used;
+			}
+		} else if (!strncmp(line, "Number of blocks type", 21)) {
+			p = strtok_r(line + 21, "\n ", &save);
+			for (i = 0; p; i++, p = strtok_r(NULL, "\n ", &save))
+				if (!strcmp(p, "Mcube"))
+					column = i;
+		} else if (column >= 0 && !strncmp(line, "Node", 4) && !p) {
+			p = strstr(line, "zone");
+			p = p ? strtok_r(p, "\n ", &save) : NULL;
+			p = p ? strtok_r(NULL, "\n ", &save) : NULL;
+			for (i = 0; p && i <= column; i++)
+				p = strtok_r(NULL, "\n ", &save);
+			if (p)
+				m->blocks += strtol(p, NULL, 10);
+		}
+	}
+	if (f)
+		fclose(f);
+}
+
+static long known_pages(void)
+{
+	static const char * const fields[] = {
+		"nr_inactive_anon", "nr_active_anon", "nr_inactive_file",
+		"nr_active_file", "nr_unevictable", "nr_isolated_anon",
+		"nr_isolated_file", "nr_slab_reclaimable",
+		"nr_slab_unreclaimable", "nr_page_table_pages",
+		"nr_sec_page_table_pages",
+	};
+	long sum = 0, n;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		n = mcube_field("/proc/vmstat", fields[i]);
+		sum += n > 0 ? n : 0;
+	}
+	n = mcube_field("/proc/vmstat", "nr_kernel_stack");
+	sum += n > 0 ? n / 4 : 0;
+	n = mcube_field("/proc/meminfo", "Percpu");
+	sum += n > 0 ? n / 4 : 0;
+	n = mcube_field("/proc/meminfo", "Hugetlb");
+	sum += n > 0 ? n / 4 : 0;
+	return sum;
+}
+
+void mcube_memory(struct mcube_memory *m)
+{
+	memset(m, 0, sizeof(*m));
+	read_zoneinfo(m);
+	read_buddyinfo(m);
+	m->known = known_pages();
+	m->lost = m->managed - m->free - m->pcp - m->known;
+}
+
+/*
+ * Read until two accounts of the same thing agree: free pages by counter, and
+ * by adding up the free lists and the store.  They never do for sure while
+ * somebody allocates in between, so several tries; false if none succeeds.
+ */
+bool mcube_memory_settled(struct mcube_memory *m)
+{
+	int try;
+
+	for (try = 0; try < 100; try++) {
+		mcube_write("/proc/sys/vm/stat_refresh", "1");
+		mcube_memory(m);
+		if (m->free - m->mcube == m->buddy)
+			break;
+		usleep(50000);
+	}
+	read_pagetypeinfo(m);
+	return m->free - m->mcube == m->buddy;
+}
+
+/* What must hold while the store is off; NULL, or what does not. */
+const char *mcube_memory_check_off(const struct mcube_memory *m)
+{
+	if (mcube_stat("containers"))
+		return "stats/containers is not 0";
+	if (mcube_stat("free_pages"))
+		return "stats/free_pages is not 0";
+	if (m->mcube)
+		return "nr_free_mcube is not 0";
+	if (m->blocks)
+		return "pageblocks of type Mcube remain";
+	if (m->listed)
+		return "pages remain on free lists of type Mcube";
+	if (m->free != m->buddy)
+		return "nr_free_pages is not the sum of buddyinfo";
+	return NULL;
+}
+
+void mcube_memory_print(const char *when, const struct mcube_memory *m)
+{
+	printf("# %s: managed %ld free %ld (buddy %ld store %ld)", when,
+	       m->managed, m->free, m->buddy, m->mcube);
+	printf(" pcp %ld known %ld rest %ld; Mcube blocks %ld listed %ld\n",
+	       m->pcp, m->known, m->lost, m->blocks, m->listed);
+}
+
+/* Shared with the workers. */
+struct mcube_shared {
+	int stop;
+	long rounds[MCUBE_WORKERS], corrupt[MCUBE_WORKERS];
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* A page carries a tag at both ends that no other page has. */
+static void tag_pages(char *p, size_t pages, uint64_t tag)
+{
+	size_t i;
+
+	for (i = 0; i < pages; i++) {
+		*(uint64_t *)(p + i * PAGE_SIZE_) = tag + i;
+		*(uint64_t *)(p + (i + 1) * PAGE_SIZE_ - 8) = ~(tag + i);
+	}
+}
+
+static long wrong_tags(const char *p, size_t pages, uint64_t tag)
+{
+	long wrong = 0;
+	size_t i;
+
+	for (i = 0; i < pages; i++)
+		wrong += *(uint64_t *)(p + i * PAGE_SIZE_) != tag + i ||
+			 *(uint64_t *)(p + (i + 1) * PAGE_SIZE_ - 8) != ~(tag + i);
+	return wrong;
+}
+
+static long work_anon(size_t pages, uint64_t tag, bool forked)
+{
+	char *p = mcube_map_anon(pages);
+	long wrong;
+	pid_t pid;
+
+	if (!p)
+		return 0;
+	tag_pages(p, pages, tag);
+	if (forked) {
+		/* The child breaks COW on half, the parent on the rest. */
+		pid = fork();
+		if (!pid) {
+			tag_pages(p, pages / 2, ~tag);
+			_exit(wrong_tags(p, pages / 2, ~tag) != 0);
+		}
+		wrong = wrong_tags(p, pages, tag);
+		if (pid > 0) {
+			int status;
+
+			waitpid(pid, &status, 0);
+			wrong += WIFEXITED(status) && WEXITSTATUS(status);
+		}
+	} else {
+		/* A hole in the middle, filled anew. */
+		madvise(p + pages / 4 * PAGE_SIZE_, pages / 2 * PAGE_SIZE_,
+			MADV_DONTNEED);
+		tag_pages(p + pages / 4 * PAGE_SIZE_, pages / 2, ~tag);
+		wrong = wrong_tags(p, pages / 4, tag) +
+			wrong_tags(p + pages / 4 * PAGE_SIZE_, pages / 2, ~tag);
+	}
+	munmap(p, pages * PAGE_SIZE_);
+	return wrong;
+}
+
+/* By write(), then through a shared mapping. */
+static long work_file(const char *dir, int id, size_t pages, uint64_t tag)
+{
+	char path[256], *p, page[PAGE_SIZE_];
+	long wrong = 0;
+	size_t i;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/mcube-load-%d-%d", dir, getpid(), id);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return 0;
+	unlink(path);
+	memset(page, 0, sizeof(page));
+	for (i = 0; i < pages; i++) {
+		tag_pages(page, 1, tag + i);
+		if (write(fd, page, sizeof(page)) != sizeof(page))
+			break;
+	}
+	pages = i;
+	p = pages ? mmap(NULL, pages * PAGE_SIZE_, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (p != MAP_FAILED) {
+		wrong = wrong_tags(p, pages, tag);
+		munmap(p, pages * PAGE_SIZE_);
+	}
+	close(fd);
+	return wrong;
+}
+
+static void worker(struct mcube_shared *s, int id, unsigned int work,
+		   const char *dir, size_t max)
+{
+	uint64_t rnd = 0x9e3779b97f4a7c15ULL * (id + 1);
+
+	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED) && getppid() != 1) {
+		size_t pages = 8 + next_random(&rnd) % max;
+		uint64_t tag = next_random(&rnd) << 8 | id;
+		unsigned int kind = 1U << next_random(&rnd) % 3;
+
+		if (!(work & kind))
+			continue;
+		if (kind == MCUBE_FILE)
+			s->corrupt[id] += work_file(dir, id, pages, tag);
+		else
+			s->corrupt[id] += work_anon(pages, tag, kind == MCUBE_FORK);
+		s->rounds[id]++;
+	}
+	_exit(0);
+}
+
+int mcube_load_start(struct mcube_load *l, int n, unsigned int work,
+		     const char *dir, size_t pages)
+{
+	struct mcube_shared *shared;
+	pid_t pid;
+	int i;
+
+	memset(l, 0, sizeof(*l));
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return -ENOMEM;
+	fflush(NULL);
+	/* *l may itself be shared memory: the child must not write to it. */
+	for (i = 0; i < n && i < MCUBE_WORKERS; i++) {
+		pid = fork();
+		if (!pid)
+			worker(shared, i, work, dir, pages);
+		if (pid < 0)
+			break;
+		l->pid[i] = pid;
+	}
+	l->n = i;
+	l->shared = shared;
+	return l->n == n ? 0 : -EAGAIN;
+}
+
+void mcube_load_stop(struct mcube_load *l)
+{
+	int i, status;
+
+	__atomic_store_n(&l->shared->stop, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < l->n; i++) {
+		if (waitpid(l->pid[i], &status, 0) != l->pid[i] || status)
+			l->died++;
+		l->rounds += l->shared->rounds[i];
+		l->corrupt += l->shared->corrupt[i];
+	}
+	munmap(l->shared, sizeof(*l->shared));
+}

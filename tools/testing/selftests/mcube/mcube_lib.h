@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the mcube selftests share: the store's files, the address map worked
+ * out a second time in user space, page frames through pagemap, the kernel's
+ * memory accounts, and load that notices a page handed out twice.
+ *
+ * Functions that can fail return a negative errno unless said otherwise.
+ */
+#ifndef _SELFTEST_MCUBE_LIB_H
+#define _SELFTEST_MCUBE_LIB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MCUBE_DIR	"/sys/kernel/mm/mcube/"
+#define MCUBE_MAP	MCUBE_DIR "map/"
+#define MCUBE_ALLOC	MCUBE_DIR "alloc/"
+#define MCUBE_STATS	MCUBE_ALLOC "stats/"
+#define MCUBE_HINT	"/sys/kernel/debug/mcube/hint"
+
+/* The map that the tests work with: 16 colors, 8 banks. */
+#define MCUBE_TEST_COLORS	"0x1000 0x2000 0x4000 0x8000"
+#define MCUBE_TEST_BANKS	"0x24000 0x48000 0x90000"
+
+#define PAGE_SIZE_		4096UL
+#define MIB			(1UL << 20)
+
+/* Files. */
+int mcube_write_bytes(const char *path, const void *buf, size_t len);
+int mcube_write(const char *path, const char *text);
+int mcube_read(const char *path, char *buf, size_t size);
+long mcube_read_num(const char *path);
+bool mcube_exists(const char *path);
+long mcube_field(const char *path, const char *name);
+
+/* The store. */
+const char *mcube_unusable(void);
+int mcube_hint(const char *text);
+int mcube_off(void);
+int mcube_on(const char *seed, const char *colors, const char *banks);
+int mcube_seed(char *seed, size_t size);
+long mcube_stat(const char *name);
+
+struct mcube_saved {
+	char colors[1024], banks[1024], seed[32];
+	long order;
+	bool on;
+};
+
+void mcube_save(struct mcube_saved *s);
+void mcube_restore(const struct mcube_saved *s);
+
+/* The address map, from the text in sysfs. */
+struct mcube_dim {
+	unsigned int nr_masks, table_len, table_shift;
+	uint64_t mask[16];
+	unsigned int table[64];
+};
+
+int mcube_dim_from(struct mcube_dim *d, const char *path);
+unsigned int mcube_value(const struct mcube_dim *d, uint64_t pfn);
+
+/* Memory of this process. */
+void *mcube_map_anon(size_t pages);
+int mcube_pfns(const void *addr, size_t pages, uint64_t *pfn);
+int mcube_nodes(const void *addr, size_t pages, int *node);
+int mcube_pin(int cpu);
+void mcube_unpin(void);
+int mcube_bind(int node);
+int mcube_max_node(void);
+void mcube_drain(void);
+
+/* The kernel's accounts, in pages. */
+struct mcube_memory {
+	long managed;	/* present in all zones */
+	long free;	/* nr_free_pages */
+	long mcube;	/* nr_free_mcube, part of it */
+	long buddy;	/* the sum of /proc/buddyinfo */
+	long pcp;	/* on per-CPU lists, not part of nr_free_pages */
+	long known;	/* in use for something that has a counter */
+	long lost;	/* managed - free - pcp - known */
+	long blocks;	/* pageblocks of type Mcube */
+	long listed;	/* pages on free lists of type Mcube */
+};
+
+void mcube_memory(struct mcube_memory *m);
+bool mcube_memory_settled(struct mcube_memory *m);
+const char *mcube_memory_check_off(const struct mcube_memory *m);
+void mcube_memory_print(const char *when, const struct mcube_memory *m);
+
+/* Load: processes that allocate, tag what they got, and look again. */
+enum mcube_work {
+	MCUBE_ANON	= 1 << 0,
+	MCUBE_FILE	= 1 << 1,
+	MCUBE_FORK	= 1 << 2,
+};
+
+#define MCUBE_WORKERS	64
+
+struct mcube_load {
+	struct mcube_shared *shared;
+	pid_t pid[MCUBE_WORKERS];
+	int n;
+	long rounds, corrupt, died;
+};
+
+int mcube_load_start(struct mcube_load *l, int n, unsigned int work,
+		     const char *dir, size_t pages);
+void mcube_load_stop(struct mcube_load *l);
+
+double mcube_now(void);
+long mcube_env(const char *name, long fallback);
+
+#endif /* _SELFTEST_MCUBE_LIB_H */

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Do pages land where the policy says?
+ *
+ * Touches memory, reads the page frames through /proc/self/pagemap and works
+ * out their colors and banks from the map's text, with code that shares
+ * nothing with the kernel's.  First the stock allocator, so that the measure
+ * of runs is known to see them, then both seeds, then hints.
+ */
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "../kselftest_harness.h"
+#include "mcube_lib.h"
+
+#define MANY	4096U
+
+FIXTURE(placement) {
+	struct mcube_saved saved;
+	struct mcube_dim color, bank;
+	uint64_t pfn[MANY];
+};
+
+FIXTURE_SETUP(placement)
+{
+	const char *why = mcube_unusable();
+
+	mcube_save(&self->saved);
+	if (why)
+		SKIP(return, "%s", why);
+	mcube_write("/proc/sys/vm/drop_caches", "3");
+	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
+	ASSERT_EQ(0, mcube_dim_from(&self->color, MCUBE_MAP "color_map"));
+	ASSERT_EQ(0, mcube_dim_from(&self->bank, MCUBE_MAP "bank_map"));
+	ASSERT_EQ(4, self->color.nr_masks);
+	ASSERT_EQ(3, self->bank.nr_masks);
+}
+
+FIXTURE_TEARDOWN_PARENT(placement)
+{
+	if (!mcube_unusable())
+		mcube_restore(&self->saved);
+}
+
+/* Touch @n fresh pages in order and note their frames; NULL on failure. */
+static char *touch(unsigned int n, uint64_t *pfn)
+{
+	char *p = mcube_map_anon(n);
+	unsigned int i;
+
+	if (!p)
+		return NULL;
+	for (i = 0; i < n; i++)
+		p[i * PAGE_SIZE_] = 1;
+	if (mcube_pfns(p, n, pfn))
+		return NULL;
+	for (i = 0; i < n; i++)
+		if (!pfn[i])
+			return NULL;
+	return p;
+}
+
+/* Neighbours in time that are neighbours in memory, either way, in percent. */
+static unsigned int runs(const uint64_t *pfn, unsigned int n)
+{
+	unsigned int i, hits = 0;
+
+	for (i = 1; i < n; i++)
+		hits += pfn[i] == pfn[i - 1] + 1 || pfn[i] + 1 == pfn[i - 1];
+	return hits * 100 / (n - 1);
+}
+
+static unsigned int count_values(const struct mcube_dim *d,
+				 const uint64_t *pfn, unsigned int n)
+{
+	uint64_t seen[4] = { };
+	unsigned int i, value, sum = 0;
+
+	for (i = 0; i < n; i++) {
+		value = mcube_value(d, pfn[i]) % 256;
+		seen[value / 64] |= 1ULL << value % 64;
+	}
+	for (i = 0; i < 4; i++)
+		sum += __builtin_popcountll(seen[i]);
+	return sum;
+}
+
+static unsigned int count_equal(const struct mcube_dim *d, unsigned int value,
+				const uint64_t *pfn, unsigned int n)
+{
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < n; i++)
+		sum += mcube_value(d, pfn[i]) == value;
+	return sum;
+}
+
+/* Pages to ask for when only one in @share can be right. */
+static unsigned int affordable(unsigned int share, unsigned int most)
+{
+	long free = mcube_field("/proc/vmstat", "nr_free_pages");
+	unsigned int n = free / share / 4;
+
+	return n < most ? n : most;
+}
+
+TEST_F_TIMEOUT(placement, stock_allocator_gives_runs, 120)
+{
+	char *p;
+
+	ASSERT_EQ(0, mcube_off());
+	mcube_drain();
+	mcube_pin(0);
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	TH_LOG("%u %% of pages lie beside their predecessor", runs(self->pfn, MANY));
+	EXPECT_GE(runs(self->pfn, MANY), 30);
+}
+
+TEST_F_TIMEOUT(placement, shuffle_spreads, 120)
+{
+	unsigned int i, colors = 0, banks = 0, windows = MANY / 32;
+	long served, fallback;
+	char *p;
+
+	mcube_pin(0);
+	served = mcube_stat("served");
+	fallback = mcube_stat("fallback");
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	served = mcube_stat("served") - served;
+	fallback = mcube_stat("fallback") - fallback;
+
+	for (i = 0; i < windows; i++) {
+		colors += count_values(&self->color, self->pfn + 32 * i, 32);
+		banks += count_values(&self->bank, self->pfn + 32 * i, 32);
+	}
+	TH_LOG("%u %% of pages lie beside their predecessor",
+	       runs(self->pfn, MANY));
+	TH_LOG("32 faults cover %u.%02u of 16 colors, %u.%02u of 8 banks",
+	       colors / windows, colors * 100 / windows % 100,
+	       banks / windows, banks * 100 / windows % 100);
+	EXPECT_LE(runs(self->pfn, MANY), 5);
+	EXPECT_GE(colors, 11 * windows);
+	EXPECT_GE(banks, 7 * windows);
+	/* Every page came from the store or was counted as missed. */
+	EXPECT_GE(served + fallback, MANY);
+	EXPECT_GE(served, MANY - MANY / 20);
+	EXPECT_LE(served, MANY + 1024);
+}
+
+/* The paper's order: a container's first 32 frames fall on one color. */
+TEST_F_TIMEOUT(placement, paper_order_is_as_known, 120)
+{
+	unsigned int i, start, fresh = 0, order, full = 0, best, c;
+	char *p;
+
+	ASSERT_EQ(0, mcube_on("paper", NULL, NULL));
+	order = mcube_read_num(MCUBE_ALLOC "container_order");
+	ASSERT_GE(order, 9);
+	mcube_pin(0);
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	EXPECT_LE(runs(self->pfn, MANY), 5);
+
+	/* Where a new container begins, look at what comes first. */
+	for (start = 1; start + 32 < MANY; start++) {
+		if (self->pfn[start] >> order == self->pfn[start - 1] >> order)
+			continue;
+		if ((self->pfn[start] & ((1 << order) - 1)) != (1U << order) - 1)
+			continue;
+		fresh++;
+		for (best = 0, c = 0; c < 16; c++) {
+			i = count_equal(&self->color, c, self->pfn + start, 32);
+			best = i > best ? i : best;
+		}
+		full += best >= 28;
+	}
+	TH_LOG("%u fresh containers, %u with their first 32 frames on one color",
+	       fresh, full);
+	EXPECT_GE(fresh, 2);
+	EXPECT_EQ(fresh, full);
+}
+
+/* Touch under a hint; all but counted fallbacks must obey. */
+static void check_hint(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(placement) *self, const char *hint,
+		       int color, int bank, unsigned int n)
+{
+	long colored = mcube_stat("colored"), fallback = mcube_stat("fallback");
+	unsigned int i, good = 0;
+	char text[64], *p;
+
+	ASSERT_GE(n, 16);
+	ASSERT_EQ(0, mcube_hint(hint));
+	ASSERT_LT(0, mcube_read(MCUBE_HINT, text, sizeof(text)));
+	EXPECT_STREQ(hint, text);
+	p = touch(n, self->pfn);
+	ASSERT_EQ(0, mcube_hint("none"));
+	ASSERT_NE(NULL, p);
+	colored = mcube_stat("colored") - colored;
+	fallback = mcube_stat("fallback") - fallback;
+
+	for (i = 0; i < n; i++)
+		good += (color < 0 || (int)mcube_value(&self->color, self->pfn[i]) == color) &&
+			(bank < 0 || (int)mcube_value(&self->bank, self->pfn[i]) == bank);
+	if (n - good > fallback || colored < good || fallback > n / 10)
+		TH_LOG("%s: %u of %u pages obey, colored +%ld, fallback +%ld",
+		       hint, good, n, colored, fallback);
+	EXPECT_LE(n - good, fallback);
+	EXPECT_GE(colored, good);
+	EXPECT_LE(colored, n + 256);
+	/* With that much free memory it has no excuse. */
+	EXPECT_LE(fallback, n / 10);
+	munmap(p, n * PAGE_SIZE_);
+}
+
+TEST_F_TIMEOUT(placement, hint_color, 300)
+{
+	unsigned int n = affordable(16, 512), c;
+	char hint[64];
+
+	for (c = 0; c < 16; c++) {
+		snprintf(hint, sizeof(hint), "color=%u", c);
+		check_hint(_metadata, self, hint, c, -1, n);
+	}
+}
+
+TEST_F_TIMEOUT(placement, hint_bank, 300)
+{
+	unsigned int n = affordable(8, 512), b;
+	char hint[64];
+
+	for (b = 0; b < 8; b++) {
+		snprintf(hint, sizeof(hint), "bank=%u", b);
+		check_hint(_metadata, self, hint, -1, b, n);
+	}
+}
+
+TEST_F_TIMEOUT(placement, hint_color_and_bank, 300)
+{
+	unsigned int n = affordable(128, 256), i;
+	char hint[64];
+
+	for (i = 0; i < 16; i += 3) {
+		snprintf(hint, sizeof(hint), "color=%u bank=%u", i, i % 8);
+		check_hint(_metadata, self, hint, i, i % 8, n);
+	}
+}
+
+/* Colored and freed again and again: the store must not decay. */
+TEST_F_TIMEOUT(placement, hint_holds_when_memory_is_reused, 300)
+{
+	unsigned int n = affordable(16, 256), round;
+
+	for (round = 0; round < 20; round++)
+		check_hint(_metadata, self, "color=7", 7, -1, n);
+}
+
+TEST_F_TIMEOUT(placement, small_containers, 300)
+{
+	unsigned int n = affordable(16, 512);
+	char *p;
+
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order", "9"));
+	ASSERT_EQ(0, mcube_on(NULL, NULL, NULL));
+	check_hint(_metadata, self, "color=9", 9, -1, n);
+	check_hint(_metadata, self, "bank=4", -1, 4, n);
+	mcube_pin(0);
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	EXPECT_LE(runs(self->pfn, MANY), 5);
+}
+
+/* Three channels: not linear over XOR, hence a table. */
+TEST_F_TIMEOUT(placement, table_map, 300)
+{
+	unsigned int n = affordable(6, 512), b;
+	char hint[64];
+
+	ASSERT_EQ(0, mcube_on("shuffle", NULL, "0x24000 table:2:0,1,2"));
+	ASSERT_EQ(0, mcube_dim_from(&self->bank, MCUBE_MAP "bank_map"));
+	ASSERT_EQ(3, self->bank.table_len);
+	ASSERT_EQ(1, self->bank.nr_masks);
+	ASSERT_EQ(6, mcube_read_num(MCUBE_MAP "nr_banks"));
+	for (b = 0; b < 6; b++) {
+		snprintf(hint, sizeof(hint), "bank=%u", b);
+		check_hint(_metadata, self, hint, -1, b, n);
+	}
+}
+
+TEST_F_TIMEOUT(placement, hint_is_inherited_and_cleared, 120)
+{
+	unsigned int n = affordable(16, 256);
+	char text[64], *p;
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, mcube_hint("color=5"));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		int good;
+
+		mcube_read(MCUBE_HINT, text, sizeof(text));
+		if (strcmp(text, "color=5") || !touch(n, self->pfn))
+			_exit(101);
+		good = count_equal(&self->color, 5, self->pfn, n);
+		/* Clearing is the child's own affair. */
+		if (mcube_hint("none"))
+			_exit(102);
+		_exit(good * 100 / n);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	EXPECT_GE(WEXITSTATUS(status), 90);
+	EXPECT_LE(WEXITSTATUS(status), 100);
+	mcube_read(MCUBE_HINT, text, sizeof(text));
+	EXPECT_STREQ("color=5", text);
+
+	ASSERT_EQ(0, mcube_hint("none"));
+	mcube_read(MCUBE_HINT, text, sizeof(text));
+	EXPECT_STREQ("none", text);
+	p = touch(512, self->pfn);
+	ASSERT_NE(NULL, p);
+	EXPECT_LE(count_equal(&self->color, 5, self->pfn, 512), 128);
+	EXPECT_GE(count_values(&self->color, self->pfn, 512), 12);
+}
+
+TEST_F_TIMEOUT(placement, hint_without_store_is_harmless, 120)
+{
+	long colored = mcube_stat("colored"), fallback = mcube_stat("fallback");
+	char *p;
+
+	ASSERT_EQ(0, mcube_hint("color=5"));
+	ASSERT_EQ(0, mcube_off());
+	p = touch(512, self->pfn);
+	ASSERT_EQ(0, mcube_hint("none"));
+	ASSERT_NE(NULL, p);
+	EXPECT_EQ(colored, mcube_stat("colored"));
+	EXPECT_EQ(fallback, mcube_stat("fallback"));
+	EXPECT_GE(count_values(&self->color, self->pfn, 512), 8);
+}
+
+/* Page cache is movable too: a tmpfs file written under a hint. */
+TEST_F_TIMEOUT(placement, page_cache_follows_the_hint, 120)
+{
+	unsigned int n = affordable(16, 256), i, good;
+	long fallback = mcube_stat("fallback");
+	int fd = memfd_create("mcube", MFD_CLOEXEC);
+	char *p;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ftruncate(fd, n * PAGE_SIZE_));
+	ASSERT_EQ(0, mcube_hint("color=11"));
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(1, pwrite(fd, "x", 1, i * PAGE_SIZE_));
+	ASSERT_EQ(0, mcube_hint("none"));
+	fallback = mcube_stat("fallback") - fallback;
+	p = mmap(NULL, n * PAGE_SIZE_, PROT_READ, MAP_SHARED | MAP_POPULATE,
+		 fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	for (i = 0; i < n; i++)
+		ASSERT_EQ('x', p[i * PAGE_SIZE_]);
+	ASSERT_EQ(0, mcube_pfns(p, n, self->pfn));
+	good = count_equal(&self->color, 11, self->pfn, n);
+	EXPECT_LE(n - good, fallback);
+	EXPECT_LE(fallback, n / 10);
+}
+
+TEST_F_TIMEOUT(placement, pages_stay_on_their_node, 300)
+{
+	int node, max = mcube_max_node(), nodes[512], tried = 0;
+	unsigned int n, i, wrong;
+	char path[64], *p;
+
+	if (!max)
+		SKIP(return, "the machine has one node");
+	for (node = 0; node <= max; node++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/node/node%d/meminfo", node);
+		if (!mcube_exists(path) || mcube_bind(node))
+			continue;
+		n = affordable(32, 512);
+		p = touch(n, self->pfn);
+		ASSERT_NE(NULL, p);
+		ASSERT_EQ(0, mcube_nodes(p, n, nodes));
+		for (wrong = 0, i = 0; i < n; i++)
+			wrong += nodes[i] != node;
+		EXPECT_EQ(0, wrong);
+		munmap(p, n * PAGE_SIZE_);
+
+		check_hint(_metadata, self, "color=2", 2, -1, n);
+		ASSERT_EQ(0, mcube_hint("color=2"));
+		p = touch(n, self->pfn);
+		ASSERT_EQ(0, mcube_hint("none"));
+		ASSERT_NE(NULL, p);
+		ASSERT_EQ(0, mcube_nodes(p, n, nodes));
+		for (wrong = 0, i = 0; i < n; i++)
+			wrong += nodes[i] != node;
+		EXPECT_EQ(0, wrong);
+		munmap(p, n * PAGE_SIZE_);
+		mcube_bind(-1);
+		tried++;
+	}
+	EXPECT_GE(tried, 2);
+}
+
+TEST_HARNESS_MAIN
