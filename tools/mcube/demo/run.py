@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""The demo: the patched kernel in QEMU, real programs, policies on and off.
+
+One part per file. Each boots a machine of its own, so that a part sees fresh
+memory whatever ran before, switches policies through sysfs, runs programs
+taken from this system, and shows side by side what changed. A part is a
+module with
+
+    NAME      its name on the command line and in files
+    TITLE     one line
+    MACHINE   dict of qemu.Guest options
+    prepare(root)          put files into the guest
+    script()               shell text for the guest
+    report(result)         print what one sees; return {"parameters", "rows",
+                           "summary", "pictures"}
+
+Text goes to the terminal, numbers to build/results/demo.json, pictures to
+build/results/demo-*.png.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+
+# pylint: disable=wrong-import-position
+import lab  # noqa: E402
+import placement  # noqa: E402
+import ui  # noqa: E402
+from lab import Failure  # noqa: E402
+from qemu import Guest, image  # noqa: E402
+
+PARTS = [placement]
+
+
+def play(part, kernel):
+    """Run one part; what it returns."""
+    guest = Guest(kernel, echo=True, **part.MACHINE)
+    part.prepare(guest.root)
+    result = guest.run(part.script(), f"demo-{part.NAME}", 300)
+    if not result.ok:
+        raise Failure(f"{part.NAME}: {result.why()}", f"console: {result.console}")
+    if result.boot_seconds:
+        ui.say(f"booted in {result.boot_seconds:.1f} s, "
+               f"{result.seconds:.0f} s in the guest in all")
+    return part.report(result)
+
+
+def run():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="*", help="parts to show (default: all): "
+                        + ", ".join(p.NAME for p in PARTS))
+    parser.add_argument("--kernel", type=Path, help="patched bzImage (default: build/test)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    args = parser.parse_args()
+    if unknown := set(args.part) - {p.NAME for p in PARTS}:
+        raise Failure(f"no part '{unknown.pop()}'", "see --help")
+    human = sys.stdout
+    if args.json:
+        sys.stdout = sys.stderr
+    parts = [p for p in PARTS if not args.part or p.NAME in args.part]
+    steps = ui.Steps("demo", [p.TITLE for p in parts])
+    results = {}
+    for part in parts:
+        steps(part.TITLE)
+        results[part.NAME] = play(part, args.kernel or image())
+    path = lab.save("demo", {n: r["parameters"] for n, r in results.items()},
+                    [{"part": n} | row for n, r in results.items() for row in r["rows"]],
+                    {n: r["summary"] for n, r in results.items()})
+    print("\npictures: " + "\n          ".join(p for r in results.values()
+                                              for p in r["pictures"]))
+    print(f"numbers:  {path}")
+    if args.json:
+        print(json.dumps(json.loads(path.read_text("utf-8")), indent=1), file=human)
+    steps.done()
+    return 0
+
+
+if __name__ == "__main__":
+    ui.main(run)

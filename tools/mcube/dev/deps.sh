@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Install what is missing for a job: deps.sh [build|deb]. Asks dpkg only, and
+# touches apt not at all when everything is there. The kernel source is
+# installed in the version that configs/kernel-base pins, unless KERNEL_SRC or
+# KERNEL_VERSION takes it from elsewhere or the archive no longer has it (then
+# `make tree` picks another and says so).
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+# shellcheck source=/dev/null
+. "$here/configs/kernel-base"
+
+packages=(
+	# kernel build
+	gcc make libc6-dev flex bison bc libelf-dev libssl-dev ccache kmod cpio
+	xz-utils rsync patch perl git python3
+	# user-space units, kselftests, lint
+	libcap-dev libnuma-dev python3-ply sparse codespell shellcheck
+	# guests, load generators, pictures
+	qemu-system-x86 busybox-static e2fsprogs stress-ng numactl
+	python3-matplotlib procps file
+)
+if [ "${1:-build}" = deb ]; then
+	packages+=(debhelper dpkg-dev fakeroot lsb-release)
+fi
+
+installed() {
+	dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^ii'
+}
+
+missing=()
+for p in "${packages[@]}"; do
+	installed "$p" || missing+=("$p")
+done
+
+want_source=
+if [ -z "${KERNEL_SRC:-}" ] && [ -z "${KERNEL_VERSION:-}" ]; then
+	have=$(dpkg-query -W -f '${Version}' "$PACKAGE" 2>/dev/null || true)
+	# A tree unpacked before needs the package no more.
+	build=${BUILD:-$here/build}
+	if [ "$have" != "$VERSION" ] && [ ! -f "$build/state/base.json" ] &&
+	   [ ! -d "$build/releases/$VERSION" ]; then
+		want_source=1
+	fi
+fi
+
+[ ${#missing[@]} -gt 0 ] || [ -n "$want_source" ] || exit 0
+
+if [ "$(id -u)" != 0 ]; then
+	echo "error: missing packages: ${missing[*]} ${want_source:+$PACKAGE=$VERSION}" >&2
+	echo "what to do: run 'make deps' once as root" >&2
+	exit 1
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+echo "==> deps: installing ${missing[*]} ${want_source:+$PACKAGE}"
+apt-get update -qq || echo "    apt-get update failed; trying with the lists at hand"
+if [ ${#missing[@]} -gt 0 ]; then
+	if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+		echo "error: apt-get could not install: ${missing[*]}" >&2
+		echo "what to do: see the message above; apt needs Debian 12's main section" >&2
+		exit 1
+	fi
+fi
+if [ -n "$want_source" ]; then
+	if ! apt-cache madison "$PACKAGE" | grep -q .; then
+		echo "error: no $PACKAGE in the configured package sources" >&2
+		echo "what to do: enable bookworm-security, or give KERNEL_SRC=DIR|TARBALL" >&2
+		exit 1
+	fi
+	if apt-cache madison "$PACKAGE" | grep -qF "$VERSION"; then
+		apt-get install -y -qq --no-install-recommends "$PACKAGE=$VERSION" \
+			>/dev/null
+	fi
+fi
+echo "==> deps: done"

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run a command of this repository in a fresh Debian 12, so that a missing
+# install step shows: fresh.sh COMMAND... (default: make test).
+#
+# debootstrap makes the root once and keeps a packed copy; each run starts from
+# that copy with a clone of HEAD inside, this machine's apt sources and
+# certificates, and nothing installed but git and make. Its mounts live in a
+# mount namespace of their own and end with it. Needs root.
+# FRESH=DIR says where (default: build/fresh); KEEP=1 leaves the root there.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+where=$(realpath -m "${FRESH:-${BUILD:-$here/build}/fresh}")
+root=$where/root
+
+die() {
+	echo "error: $1" >&2
+	echo "what to do: $2" >&2
+	exit 1
+}
+
+[ "$(id -u)" = 0 ] || die "this needs root" "run it as root"
+
+if [ "${1:-}" = --inside ]; then
+	# Second half, in the mount namespace: mounts, then the command.
+	shift
+	mount -t proc proc "$root/proc"
+	mount --rbind /sys "$root/sys"
+	mount --rbind /dev "$root/dev"
+	mount -t tmpfs shm "$root/dev/shm"
+	# The environment keeps only what reaches the package archive.
+	exec env -i HOME=/root TERM="${TERM:-dumb}" LC_ALL=C.UTF-8 \
+		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		${http_proxy:+http_proxy="$http_proxy"} \
+		${https_proxy:+https_proxy="$https_proxy"} \
+		chroot "$root" /bin/bash -c "cd /mcube && $*" </dev/null
+fi
+
+if ! command -v debootstrap >/dev/null; then
+	echo "==> fresh: installing debootstrap"
+	apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
+fi
+
+mkdir -p "$where"
+if [ ! -f "$where/base.tar" ]; then
+	echo "==> fresh [1/4] debootstrap (next: root, clone, command)"
+	mirror=$(apt-get indextargets --format "\$(SITE)" 'Created-By: Packages' |
+		grep -m 1 -E '/debian/?$' || true)
+	[ -n "$mirror" ] || die "no Debian mirror in this machine's apt sources" \
+		"add Debian 12's main section to /etc/apt"
+	rm -rf "${where:?}/boot"
+	debootstrap --variant=minbase --include=ca-certificates,git,make \
+		bookworm "$where/boot" "$mirror" >"$where/debootstrap.log" 2>&1 ||
+		die "debootstrap failed" "read $where/debootstrap.log"
+	tar -C "$where/boot" -cf "$where/base.tar.new" .
+	mv "$where/base.tar.new" "$where/base.tar"
+	rm -rf "${where:?}/boot"
+fi
+
+echo "==> fresh [2/4] root (next: clone, command)"
+rm -rf --one-file-system "$root"
+mkdir -p "$root"
+tar -C "$root" -xf "$where/base.tar"
+rm -f "$root/etc/apt/sources.list"
+for f in /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/99* \
+	/etc/apt/apt.conf.d/*proxy* /etc/apt/auth.conf /etc/apt/auth.conf.d/* \
+	/etc/apt/preferences.d/* /etc/resolv.conf /etc/hosts \
+	/etc/ssl/certs/ca-certificates.crt /usr/share/keyrings/*; do
+	if [ -f "$f" ]; then
+		mkdir -p "$root$(dirname "$f")"
+		cp -L "$f" "$root$f"
+	fi
+done
+
+echo "==> fresh [3/4] clone (next: command)"
+git clone -q "$here" "$root/mcube"
+
+echo "==> fresh [4/4] ${*:-make test}"
+start=$SECONDS
+status=0
+unshare --mount --propagation private "$0" --inside "${*:-make test}" || status=$?
+echo "==> fresh: status $status after $(((SECONDS - start) / 60)) min $(((SECONDS - start) % 60)) s"
+[ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
+exit "$status"

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The tests that need a booted kernel: KUnit, kselftests, stress.
+
+Each function boots build/test's or build/debug's kernel, and returns a list of
+(name, "ok" | "not ok" | "skip"). A splat on the console fails the run even
+where every test said ok. As a command:
+
+    guests.py kunit | kselftest [--nodes N] | stress [--minutes M]
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+
+import kbuild
+import ktap
+import ui
+from qemu import Guest, image
+from source import TREE
+from ui import BUILD, ROOT, Failure, say
+
+SELFTESTS = "tools/testing/selftests/mcube"
+STRESS = ROOT / "tools/testing/mcube/stress.sh"
+BOOT_LIMIT = 10.0
+
+
+def verdict(name, result):
+    """The run itself as a case: no splat, no time-out, no death."""
+    if result.ok:
+        return (f"{name}: console clean", "ok")
+    say(f"{name}: {result.why()}")
+    for line in result.splats[:5]:
+        say(f"  {line}")
+    say(f"  console: {result.console}")
+    return (f"{name}: {result.why()}", "not ok")
+
+
+def boot():
+    """Boot to a shell in under ten seconds."""
+    result = Guest(image()).run("true", "boot", timeout=120)
+    took = result.boot_seconds or 1e9
+    say(f"boot to a shell: {took:.1f} s (limit {BOOT_LIMIT:.0f} s)")
+    name = f"boot to a shell in under {BOOT_LIMIT:.0f} s"
+    return [(name, "ok" if took < BOOT_LIMIT else "not ok"), verdict("boot", result)]
+
+
+def kunit():
+    """KUnit suites, built in, parsed from the boot log."""
+    guest = Guest(image(), kunit=True, append="kunit.filter_glob=mcube*")
+    result = guest.run("true", "kunit", timeout=600)
+    log = result.console.read_text("utf-8")
+    at = log.find("KTAP version")
+    results = ktap.parse(log[max(at, 0):] if at >= 0 else "", "KUnit")
+    return results + [verdict("kunit", result)]
+
+
+def install_selftests():
+    """Build and install the kselftests; returns the folder and their names."""
+    if not (TREE / SELFTESTS / "Makefile").is_file():
+        raise Failure(f"no {SELFTESTS}/Makefile in build/linux")
+    out, folder = BUILD / "test", BUILD / "kselftest"
+    log = BUILD / "kselftest.log"
+    log.unlink(missing_ok=True)
+    with ui.lock("kselftest"):
+        kbuild.kmake(TREE, out, "headers", log=log)
+        shutil.rmtree(folder, ignore_errors=True)
+        with open(log, "a", encoding="utf-8") as f:
+            got = subprocess.run(
+                ["make", "-C", str(TREE / "tools/testing/selftests"), f"O={out}",
+                 "TARGETS=mcube", "LDFLAGS=-static", f"INSTALL_PATH={folder}",
+                 f"-j{ui.JOBS}", "install"], stdout=f, stderr=f, check=False,
+                env=kbuild.environment())
+    if got.returncode:
+        tail = "\n".join(log.read_text("utf-8").splitlines()[-15:])
+        raise Failure(f"the kselftests do not build:\n{tail}", f"the log is {log}")
+    names = []
+    if (folder / "kselftest-list.txt").is_file():
+        names = (folder / "kselftest-list.txt").read_text("utf-8").split()
+    mine = [n.split(":", 1)[1] for n in names if n.startswith("mcube:")]
+    if not mine or len(mine) != len(names):
+        raise Failure(f"kselftests installed: {names or 'none'}; expected mcube's",
+                      f"look at {log}: a wrong TARGET is skipped without an error")
+    return folder, mine
+
+
+def kselftest(nodes=1):
+    """All kselftests in one guest."""
+    return run_selftests(*install_selftests(), nodes)
+
+
+def kselftest_all():
+    """SMP and two nodes at a time: each guest keeps one core busy."""
+    folder, names = install_selftests()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return [r for out in pool.map(lambda n: run_selftests(folder, names, n), (1, 2))
+                for r in out]
+
+
+def run_selftests(folder, names, nodes):
+    """One guest with the installed tests."""
+    name = f"kselftest-{nodes}node"
+    guest = Guest(image(), smp=4, mem="2G", nodes=nodes, programs=["timeout"])
+    guest.root.tree(folder, "kselftest")
+    result = guest.run("cd /kselftest && ./run_kselftest.sh -c mcube\n", name,
+                       timeout=float(os.environ.get("KSELFTEST_TIMEOUT", "900")))
+    results = [(f"{n} ({nodes} node{'s' * (nodes > 1)})", s)
+               for n, s in ktap.parse(result.output, name)]
+    for test in names:
+        if not re.search(rf"^(not )?ok \d+ selftests: mcube: {re.escape(test)}\b",
+                         result.output, re.M):
+            results.append((f"{name}: {test} gave no result", "not ok"))
+    return results + [verdict(name, result)]
+
+
+def disk(name, mebi=512):
+    """An ext4 image to attach."""
+    path = BUILD / f"guest/{name}.img"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    with open(path, "wb") as f:
+        f.truncate(mebi << 20)
+    ui.sh("/sbin/mke2fs", "-q", "-t", "ext4", "-F", path)
+    return path
+
+
+def stress(minutes, nodes, mem):
+    """The stress script on the debug kernel; a splat or leak fails it."""
+    if not STRESS.is_file():
+        raise Failure(f"{STRESS} is missing")
+    name = f"stress-{nodes}node-{mem}"
+    guest = Guest(image("debug"), smp=4, mem=mem, nodes=nodes, multi=True,
+                  programs=["stress-ng", "timeout", "numactl"], drives=[disk(name)],
+                  allow=os.environ.get("STRESS_ALLOW"))
+    tools = ROOT / "tools/testing/mcube"
+    guest.root.tree(tools, "mcube")
+    result = guest.run(STRESS, name, timeout=minutes * 60 + 420,
+                       env={"MINUTES": f"{minutes:g}", "NODES": nodes, "MEM": mem})
+    tail = "\n      ".join(result.output.strip().splitlines()[-12:])
+    say(f"{name}: {result.seconds:.0f} s\n      {tail}")
+    if re.search(r"^\s*(?:not )?ok \d+", result.output, re.M):
+        results = [(f"{n} ({name})", s) for n, s in ktap.parse(result.output, name)]
+    else:
+        results = []
+    return results + [verdict(name, result)]
+
+
+def stress_all(minutes):
+    """The full matrix of make stress."""
+    out = []
+    for nodes in (1, 2):
+        for mem in ("512M", "4G"):
+            say(f"stress: {nodes} node(s), {mem}, {minutes:g} minutes")
+            out += stress(minutes, nodes, mem)
+    return out
+
+
+def report(results):
+    """Print results; 1 if any failed."""
+    for name, state in results:
+        print(f"    {state:6} {name}")
+    count = {s: sum(x == s for _, x in results) for s in ("ok", "not ok", "skip")}
+    print(f"{count['ok']} passed, {count['not ok']} failed, {count['skip']} skipped")
+    return 1 if count["not ok"] else 0
+
+
+def run():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["boot", "kunit", "kselftest", "stress"])
+    parser.add_argument("--nodes", type=int, help="NUMA nodes (default: each in turn)")
+    parser.add_argument("--mem", help="stress: one size only")
+    parser.add_argument("--minutes", type=float, default=10, help="stress: per guest")
+    args = parser.parse_args()
+    if args.what == "boot":
+        return report(boot())
+    if args.what == "kunit":
+        return report(kunit())
+    if args.what == "kselftest":
+        return report(kselftest(args.nodes) if args.nodes else kselftest_all())
+    if args.nodes or args.mem:
+        return report(stress(args.minutes, args.nodes or 1, args.mem or "4G"))
+    return report(stress_all(args.minutes))
+
+
+if __name__ == "__main__":
+    ui.main(run)

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Everything that can be said about the sources without running them.
+
+checkpatch --strict on the mails of the series and on every file, the budget
+of edits to existing kernel files, sparse and W=1 on our objects, kernel-doc,
+codespell, shellcheck, Python's compiler, SPDX lines and file lengths. Any
+finding fails; every check prints 'ok' or 'not ok'.
+"""
+
+import argparse
+import ast
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import kbuild
+import series
+import ui
+from patchfile import overlay_files, series as patches
+from source import TREE
+from ui import BUILD, JOBS, ROOT, Failure
+
+HUNKS, LINES, LENGTH = 25, 300, 700
+# The MAINTAINERS entry of the first patch covers every file that follows.
+IGNORE = "FILE_PATH_CHANGES"
+# User space under tools/ makes kernel macros of its own and has no kernel to spare.
+USER = set("""AVOID_BUG CAMELCASE COMPLEX_MACRO CONST_STRUCT EXPORT_SYMBOL
+INIT_ATTRIBUTE MACRO_ARG_PRECEDENCE MACRO_ARG_REUSE MACRO_ARG_UNUSED
+MACRO_WITH_FLOW_CONTROL NEW_TYPEDEFS PREFER_DEFINED_ATTRIBUTE_MACRO
+PREFER_KERNEL_TYPES PREFER_PR_LEVEL SPLIT_STRING VOLATILE LINUX_VERSION_CODE
+USLEEP_RANGE SSCANF_TO_KSTRTO STRCPY STRNCPY STRLCPY BIT_MACRO ARRAY_SIZE
+LONG_LINE_STRING QUOTED_WHITESPACE_BEFORE_NEWLINE REPEATED_WORD""".split())
+# The kselftest harness: types made by a macro look like products, and an
+# EXPECT_*() is more than one statement.
+HARNESS = {"SPACING", "BRACES"}
+# The TRACE_EVENT macros have a layout of their own all over the kernel.
+TRACE = {"OPEN_ENDED_LINE", "PARENTHESIS_ALIGNMENT", "SPACING", "COMPLEX_MACRO"}
+CODE = (".c", ".h", ".py", ".sh", ".S")
+
+
+def repo_files():
+    """All files of the repository, tracked or about to be."""
+    got = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"],
+                         text=True, capture_output=True, check=False)
+    if got.returncode:
+        raise Failure("lint needs the git repository", "work in a clone")
+    return sorted(f for f in set(got.stdout.splitlines()) if (ROOT / f).is_file())
+
+
+def text_of(path):
+    """Content, or None for a binary file."""
+    try:
+        return (ROOT / path).read_text("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def output(*argv, cwd=ROOT):
+    """(status, combined output) of a command."""
+    got = subprocess.run([str(a) for a in argv], cwd=cwd, text=True, check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         errors="replace")
+    return got.returncode, got.stdout
+
+
+def checkpatch(*argv):
+    """Findings of one checkpatch run."""
+    status, text = output("perl", TREE / "scripts/checkpatch.pl", "--strict", "--terse",
+                          "--show-types", "--no-summary", "--showfile", "--ignore", IGNORE,
+                          "--max-line-length=100", f"--root={TREE}", *argv, cwd=TREE)
+    lines = [x for x in text.splitlines() if re.search(r":\d*: (ERROR|WARNING|CHECK)", x)
+             or re.search(r"(ERROR|WARNING|CHECK):", x)]
+    lines = [x for x in lines if not excused(x)]
+    return lines or ([text.strip()] if status and not re.search(r"CHECK|WARN|ERR", text) else [])
+
+
+def excused(line):
+    """A kernel rule that does not fit the user-space file it was found in."""
+    m = re.search(r"(\S+?):\d+: (?:ERROR|WARNING|CHECK):(\w+):", line)
+    return bool(m) and ("tools/" in m[1] and m[2] in USER
+                        or "tools/testing/selftests/" in m[1] and m[2] in HARNESS
+                        or "include/trace/events/" in m[1] and m[2] in TRACE)
+
+
+def check_mails():
+    """checkpatch on the series as a reviewer gets it."""
+    series.emit(quiet=True)
+    mails = sorted(series.OUT.glob("[0-9]*.patch"))[1:]
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        return [x for out in pool.map(checkpatch, mails) for x in out]
+
+
+def check_files(files):
+    """checkpatch on whole files."""
+    chosen = [ROOT / f for f in files if f.endswith(CODE)]
+    parts = [chosen[i::JOBS] for i in range(JOBS) if chosen[i::JOBS]]
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        got = pool.map(lambda part: checkpatch("-f", *part), parts)
+        return [x for out in got for x in out]
+
+
+def check_budget():
+    """Hunks and added lines in existing kernel files."""
+    hunks = lines = 0
+    for patch in patches():
+        for diff in patch.diffs.values():
+            rows = diff.splitlines()
+            hunks += sum(x.startswith("@@") for x in rows)
+            lines += sum(x.startswith("+") and not x.startswith("+++") for x in rows)
+    print(f"    edits to existing kernel files: {hunks} hunks (budget {HUNKS}), "
+          f"{lines} added lines (budget {LINES})")
+    return [f"over the budget of {HUNKS} hunks or {LINES} lines"] \
+        if hunks > HUNKS or lines > LINES else []
+
+
+def check_objects():
+    """sparse and W=1 on our objects; a word about any of our files is a finding."""
+    out, log = BUILD / "lint", BUILD / "lint.log"
+    folders = [d for d in ("mm/mcube/", "drivers/mcube/") if (TREE / d / "Makefile").is_file()]
+    if not folders:
+        return ["no mm/mcube/Makefile in build/linux"]
+    with ui.lock("build-lint"):
+        kbuild.configure(TREE, out, kbuild.FLAVORS["test"][1], log)
+        kbuild.kmake(TREE, out, "prepare", log=log)
+        log.unlink(missing_ok=True)
+        for folder in folders:
+            for obj in (out / folder).rglob("*.o"):
+                obj.unlink()
+        kbuild.kmake(TREE, out, "C=2", "W=1", *folders, log=log)
+        count = sum(1 for d in folders for _ in (out / d).rglob("*.o"))
+    found = [x for x in log.read_text("utf-8", "replace").splitlines()
+             if re.search(r"(warning|error):", x) and "mcube" in x]
+    if not count:
+        found.append("sparse and W=1 compiled no object")
+    print(f"    sparse and W=1 on {count} objects")
+    return found
+
+
+def check_kernel_doc():
+    """kernel-doc comments of kernel files."""
+    files = [f for f in overlay_files() if f.endswith((".c", ".h"))
+             and f.startswith(("mm/", "drivers/", "include/linux/"))]
+    if not files:
+        return ["no kernel files"]
+    status, text = output("perl", TREE / "scripts/kernel-doc", "-none", "-Wall", "-Werror",
+                          *[ROOT / f for f in files])
+    return text.strip().splitlines() if status else []
+
+
+def check_spelling(files):
+    """codespell on all text."""
+    chosen = [f for f in files if f != "COPYING" and text_of(f) is not None]
+    _, text = output("codespell", "--ignore-words-list", "damon", *chosen)
+    return text.strip().splitlines()
+
+
+def check_shell(files):
+    """shellcheck on scripts for the host and the guest."""
+    chosen = [f for f in files if f.endswith(".sh")
+              or re.match(r"#!.*\b(ba|da)?sh\b", (text_of(f) or "")[:60])]
+    if not shutil.which("shellcheck"):
+        return ["shellcheck is not installed: run 'make deps'"]
+    _, text = output("shellcheck", "-f", "gcc", *chosen) if chosen else (0, "")
+    return text.strip().splitlines()
+
+
+def check_python(files):
+    """Python files compile."""
+    out = []
+    for f in files:
+        if f.endswith(".py") or re.match(r"#!.*python", (text_of(f) or "")[:60]):
+            try:
+                compile(text_of(f), f, "exec", ast.PyCF_ONLY_AST)
+            except SyntaxError as e:
+                out.append(f"{f}: {e}")
+    return out
+
+
+def check_spdx(files):
+    """Every file that can say its licence does, in its first lines."""
+    out = []
+    for f in files:
+        text = text_of(f)
+        name = os.path.basename(f)
+        if text is None or not text or \
+                name in ("COPYING", "README", "settings", "config", "series", "cover") or \
+                f.startswith(("patches/", "Documentation/ABI/")) or \
+                f.endswith((".json", ".md", ".png")):
+            continue
+        if not any("SPDX-License-Identifier: " in x for x in text.splitlines()[:3]):
+            out.append(f"{f}: no SPDX-License-Identifier in its first lines")
+    return out
+
+
+def check_length(files):
+    """Files stay short enough to read."""
+    out = []
+    for f in files:
+        text = text_of(f)
+        if text is None or f == "COPYING" or f.endswith(".json"):
+            continue
+        if (n := text.count("\n")) >= LENGTH:
+            out.append(f"{f}: {n} lines, the limit is {LENGTH - 1}")
+    return out
+
+
+def run_checks(report=None):
+    """All checks in order; [(name, [findings])]."""
+    if not (TREE / "scripts/checkpatch.pl").is_file():
+        raise Failure("there is no build/linux yet", "run 'make tree' first")
+    files = repo_files()
+    checks = [
+        ("SPDX lines", lambda: check_spdx(files)),
+        ("file lengths", lambda: check_length(files)),
+        ("python compiles", lambda: check_python(files)),
+        ("shellcheck", lambda: check_shell(files)),
+        ("codespell", lambda: check_spelling(files)),
+        ("budget of edits to existing files", check_budget),
+        ("kernel-doc", check_kernel_doc),
+        ("checkpatch on files", lambda: check_files(files)),
+        ("checkpatch on the series", check_mails),
+        ("sparse and W=1", check_objects),
+    ]
+    out = []
+    for i, (name, check) in enumerate(checks):
+        try:
+            found = check()
+        except Failure as e:
+            found = [str(e)]
+        for line in found[:40]:
+            print(f"    {line}")
+        if len(found) > 40:
+            print(f"    and {len(found) - 40} more")
+        print(f"{'not ok' if found else 'ok'} {i + 1} lint: {name}"
+              + (f" ({len(found)} findings)" if found else ""), flush=True)
+        out.append((name, found))
+        if report:
+            report(f"lint: {name}", not found)
+    return out
+
+
+def run():
+    """Command line."""
+    argparse.ArgumentParser(description=__doc__,
+                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    bad = sum(bool(found) for _, found in run_checks())
+    print(f"lint: {'clean' if not bad else f'{bad} checks with findings'}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    ui.main(run)

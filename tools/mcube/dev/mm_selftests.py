@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The upstream mm kselftests on three kernels, side by side.
+
+A fixed list of tests runs on the unpatched kernel, on the patched one with the
+store off, and with it on, in equal guests with two nodes. The result of a test
+is its exit status and how many of its cases passed, failed and were skipped;
+the store is right if a row says the same three times. Some of these tests race
+against the clock: a row that differs is run again, and counts as "varies" if
+all three kernels have given one and the same result. Prints a table and writes
+build/results/mm-selftests.json.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+
+import kbuild
+import ktap
+import ui
+from qemu import Guest, image
+from source import TREE
+from ui import BUILD, Failure, Steps, say
+
+# Name: command in the mm selftests' directory. Left out: khugepaged, which does
+# not compile in 6.12.117, and tests that need modules, 32-bit programs or more
+# memory than the guest has.
+TESTS = {
+    "compaction": "compaction_test", "cow": "cow", "droppable": "droppable",
+    "gup basic": "gup_test -u", "gup fast": "gup_test -a",
+    "gup dump": "gup_test -ct -F 0x1 0 19 0x1000", "gup longterm": "gup_longterm",
+    "hugepage mmap": "hugepage-mmap", "hugepage shm": "hugepage-shm",
+    "hugepage mremap": "hugepage-mremap", "hugepage vmemmap": "hugepage-vmemmap",
+    "hugetlb madvise": "hugetlb-madvise", "hugetlb dio": "hugetlb_dio",
+    "hugetlb fault after madv": "hugetlb_fault_after_madv",
+    "hugetlb soft offline": "hugetlb-soft-offline",
+    "ksm merge time": "ksm_tests -H -s 20", "ksm pages": "ksm_tests -M -p 10",
+    "ksm unmerge": "ksm_tests -U", "ksm zero": "ksm_tests -Z -p 10 -z 1",
+    "ksm numa on": "ksm_tests -N -m 1", "ksm numa off": "ksm_tests -N -m 0",
+    "ksm functional": "ksm_functional_tests",
+    "madv populate": "madv_populate", "map fixed noreplace": "map_fixed_noreplace",
+    "map hugetlb": "map_hugetlb", "map populate": "map_populate",
+    "mdwe": "mdwe_test", "memfd secret": "memfd_secret", "migration": "migration",
+    "mkdirty": "mkdirty", "mlock random": "mlock-random-test", "mlock2": "mlock2-tests",
+    "mrelease": "mrelease_test", "mremap": "mremap_test", "mremap dontunmap":
+    "mremap_dontunmap", "mseal": "mseal_test", "on fault limit": "on-fault-limit",
+    "pagemap ioctl": "pagemap_ioctl", "soft dirty": "soft-dirty",
+    "split huge page": "split_huge_page_test", "thuge-gen": "thuge-gen",
+    "transhuge stress": "transhuge-stress -d 5", "uffd unit": "uffd-unit-tests",
+    "uffd stress anon": "uffd-stress anon 20 4", "uffd stress shmem":
+    "uffd-stress shmem 20 4",
+}
+MAP = "/sys/kernel/mm/mcube"
+SETUP_ON = f"""
+echo '0x1000 0x2000 0x4000 0x8000 0x10000' > {MAP}/map/color_map
+echo '0x24000 0x48000 0x90000 0x2000' > {MAP}/map/bank_map
+echo 1 > {MAP}/alloc/enabled
+[ "$(cat {MAP}/alloc/enabled)" = 1 ] || {{ echo "the store is not on"; exit 9; }}
+"""
+VARIANTS = {"unpatched": ("base", ""), "store off": ("test", ""),
+            "store on": ("test", SETUP_ON)}
+
+
+def build():
+    """Build the tests once, from the unpatched sources' own Makefile."""
+    log = BUILD / "mm-selftests.log"
+    log.unlink(missing_ok=True)
+    out = BUILD / "test"
+    kbuild.kmake(TREE, out, "headers", log=log)
+    with open(log, "a", encoding="utf-8") as f:
+        # -k: one upstream test that does not compile must not cost the others.
+        subprocess.run(["make", "-C", str(TREE / "tools/testing/selftests"),
+                              f"O={out}", "TARGETS=mm", "-k", f"-j{ui.JOBS}"], stdout=f,
+                             stderr=f, check=False, env=kbuild.environment())
+    folder = out / "kselftest/mm"
+    have = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
+    lacking = sorted({c.split()[0] for c in TESTS.values()} - have)
+    if lacking:
+        raise Failure(f"mm selftests not built: {' '.join(lacking)}",
+                      f"the log is {log}")
+    return folder
+
+
+def script(tests, setup, limit):
+    """What the guest runs: each test with a time limit, its output kept."""
+    lines = [setup, "cd /mm; mount -o remount,size=50% /tmp",
+             "echo 128 > /proc/sys/vm/nr_hugepages",
+             "echo 1 > /proc/sys/vm/overcommit_memory",
+             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+             "ulimit -l unlimited; ulimit -n 4096"]
+    for i, command in enumerate(tests.values()):
+        lines.append(f"timeout -k 5 {limit} ./{command} >/results/{i}.log 2>&1 </dev/null")
+        lines.append(f"echo \"{i} $?\" >> /results/status; echo 'done {i} {command}'")
+        lines.append("echo 128 > /proc/sys/vm/nr_hugepages")
+    if setup:
+        lines.append(f"grep -H . {MAP}/alloc/stats/* > /results/stats")
+        lines.append(f"echo 0 > {MAP}/alloc/enabled")
+    return "\n".join(lines) + "\n"
+
+
+def outcome(status, text):
+    """One word and the counts of cases."""
+    word = {0: "pass", 4: "skip", 124: "timeout", 137: "timeout"}.get(status, "fail")
+    cases = ktap.parse(text) if re.search(r"^\s*(not )?ok \d", text, re.M) else []
+    count = [sum(s == k for _, s in cases) for k in ("ok", "not ok", "skip")]
+    return word + (f" {count[0]}/{count[1]}/{count[2]}" if cases else "")
+
+
+def variant(name, folder, args, tests):
+    """One guest; {test: outcome}."""
+    flavor, setup = VARIANTS[name]
+    guest = Guest(image(flavor), smp=4, mem="3G", nodes=2, programs=["timeout"],
+                  allow=r"Memory failure|soft offline|hwpoison")
+    for program in sorted({c.split()[0] for c in tests.values()}):
+        guest.root.program(str(folder / program), f"mm/{program}")
+    slug = "mm-selftests-" + name.replace(" ", "-")
+    result = guest.run(script(tests, setup, args.limit), slug,
+                       timeout=60 + args.limit * len(tests))
+    file = result.results / "status"
+    rows = dict(line.split() for line in
+                (file.read_text("utf-8").splitlines() if file.is_file() else []))
+    out = {}
+    for i, test in enumerate(tests):
+        log = result.results / f"{i}.log"
+        text = log.read_text("utf-8", "replace") if log.is_file() else ""
+        out[test] = outcome(int(rows[str(i)]), text) if str(i) in rows else "no result"
+    if not result.ok:
+        say(f"{name}: {result.why()}; console: {result.console}")
+    return out, "clean" if result.ok else result.why()
+
+
+def common(got, test):
+    """A result that every kernel has given, if there is one."""
+    return set.intersection(*(set(got[v][test]) for v in VARIANTS))
+
+
+def run():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--limit", type=int, default=120, help="seconds for each test")
+    parser.add_argument("--again", type=int, default=3,
+                        help="how often a row that differs is run again")
+    parser.add_argument("--only", help="expression on test names")
+    args = parser.parse_args()
+    tests = {k: v for k, v in TESTS.items() if not args.only or re.search(args.only, k)}
+    steps = Steps("mm-selftests", ["build the tests", *VARIANTS, "again", "compare"])
+    steps("build the tests")
+    folder = build()
+    got, consoles = {}, {}
+    for name in VARIANTS:
+        steps(name)
+        first, consoles[name] = variant(name, folder, args, tests)
+        got[name] = {test: [result] for test, result in first.items()}
+    steps("again")
+    for _ in range(args.again):
+        again = {t: c for t, c in tests.items() if not common(got, t)}
+        for name in VARIANTS if again else ():
+            more, console = variant(name, folder, args, again)
+            consoles[name] = console if consoles[name] == "clean" else consoles[name]
+            for test, result in more.items():
+                got[name][test].append(result)
+    steps("compare")
+    print("pass/fail/skip word, then cases ok/not ok/skipped where the test has them\n")
+    print(f"{'test':26}" + "".join(f"{v:24}" for v in VARIANTS) + "same")
+    rows, differ = [], 0
+    for test, command in tests.items():
+        cells = {v: ", ".join(dict.fromkeys(got[v][test])) for v in VARIANTS}
+        same = "yes" if len(set(cells.values())) == 1 else \
+            "varies" if common(got, test) else "NO"
+        differ += same == "NO"
+        print(f"{test:26}" + "".join(f"{c:24}" for c in cells.values()) + same)
+        rows.append({"test": test, "command": command, "same": same} | cells)
+    print(f"{'console':26}" + "".join(f"{consoles[v][:23]:24}" for v in VARIANTS))
+    summary = {"tests": len(rows), "differ": differ,
+               "splats": sum(c != "clean" for c in consoles.values())}
+    ui.write_if_changed(BUILD / "results/mm-selftests.json", json.dumps(
+        {"parameters": {"smp": 4, "mem": "3G", "nodes": 2, "limit_s": args.limit},
+         "rows": rows, "summary": summary}, indent=1).encode())
+    steps.done(f"{len(rows)} tests, {differ} with a different result")
+    return 1 if differ or summary["splats"] else 0
+
+
+if __name__ == "__main__":
+    ui.main(run)

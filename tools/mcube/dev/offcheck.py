@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""With the options off, the patched kernel has to be the unpatched one.
+
+Compiles the objects of every existing C file that the series touches (and the
+four that matter most, touched or not) from both trees with the same
+configuration, then compares what ends up in memory: the bytes of every
+allocated section and the relocations by symbol. Line numbers are the one
+thing that may differ: in __bug_table, and in names made with __LINE__.
+
+A self-test proves on the real objects that a changed constant and a changed
+call are caught and that a changed line number is not.
+"""
+
+import argparse
+import re
+import struct
+import sys
+from pathlib import Path
+
+import kbuild
+import ui
+from patchfile import series
+from source import BASE, TREE
+from ui import BUILD, Failure, Steps, say
+
+ALWAYS = ("mm/page_alloc.o", "mm/filemap.o", "mm/vmscan.o", "mm/memory.o")
+SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHF_ALLOC = 2, 4, 8, 2
+BUG_ENTRY, BUG_LINE = 12, 8
+
+
+class Elf:
+    """Allocated sections and relocations of an x86-64 object file."""
+
+    def __init__(self, data):
+        self.data = data
+        if data[:6] != b"\x7fELF\x02\x01":
+            raise Failure("not a 64-bit little-endian ELF object")
+        shoff, = struct.unpack_from("<Q", data, 40)
+        size, count, names = struct.unpack_from("<HHH", data, 58)
+        self.raw = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * size)
+                    for i in range(count)]
+        self.strings = self.body(names)
+        self.names = [self.string(self.strings, s[0]) for s in self.raw]
+        self.sections = {}
+        for i, (sec, name) in enumerate(zip(self.raw, self.names)):
+            if sec[2] & SHF_ALLOC and not name.startswith(".note"):
+                body = b"" if sec[1] == SHT_NOBITS else self.body(i)
+                self.sections.setdefault(self.plain(name), []).append((sec[5], body))
+        self.relocs = self.relocations()
+
+    def body(self, index):
+        """Content of a section."""
+        return self.data[self.raw[index][4]:self.raw[index][4] + self.raw[index][5]]
+
+    @staticmethod
+    def string(table, at):
+        """A string of a string table."""
+        return table[at:table.index(b"\0", at)].decode()
+
+    @staticmethod
+    def plain(name):
+        """A name without what __LINE__, __COUNTER__ and the compiler number."""
+        name = re.sub(r"\.(\d+)(?=\.|$)", "", name)
+        return re.sub(r"\d+", "N", name) if "__initcall" in name or "UNIQUE_ID" in name \
+            else name
+
+    def relocations(self):
+        """{section: [(offset, type, symbol, addend)]} of the allocated sections."""
+        out = {}
+        for i, sec in enumerate(self.raw):
+            target = self.raw[sec[7]] if sec[1] == SHT_RELA else None
+            if not target or not target[2] & SHF_ALLOC:
+                continue
+            symbols = self.body(sec[6])
+            strings = self.body(self.raw[sec[6]][6])
+            name, rows = self.plain(self.names[sec[7]]), []
+            body = self.body(i)
+            for at in range(0, len(body), 24):
+                offset, info, addend = struct.unpack_from("<QQq", body, at)
+                sym, _, _, shndx = struct.unpack_from("<IBBH", symbols, (info >> 32) * 24)
+                text = self.string(strings, sym)
+                if not text and shndx < len(self.names):
+                    text = self.names[shndx]
+                rows.append((offset, info & 0xffffffff, self.plain(text), addend))
+            out.setdefault(name, []).append(rows)
+        return out
+
+
+def without_lines(body):
+    """__bug_table with its line fields zeroed."""
+    out = bytearray(body)
+    for at in range(0, len(out) - BUG_ENTRY + 1, BUG_ENTRY):
+        out[at + BUG_LINE:at + BUG_LINE + 2] = b"\0\0"
+    return bytes(out)
+
+
+def compare(a, b):
+    """What differs between two objects' memory images: [text]."""
+    one, two, wrong = Elf(a), Elf(b), []
+    for name in sorted(set(one.sections) | set(two.sections)):
+        x, y = one.sections.get(name), two.sections.get(name)
+        if x is None or y is None:
+            wrong.append(f"section {name} only in the {'patched' if x is None else 'base'} object")
+            continue
+        if name == "__bug_table":
+            x = [(n, without_lines(body)) for n, body in x]
+            y = [(n, without_lines(body)) for n, body in y]
+        if x != y:
+            at = next((i for (_, p), (_, q) in zip(x, y)
+                       for i, (c, d) in enumerate(zip(p, q)) if c != d), "size")
+            wrong.append(f"section {name} differs: {sum(n for n, _ in x)} against "
+                         f"{sum(n for n, _ in y)} bytes, first at {at}")
+        elif one.relocs.get(name) != two.relocs.get(name):
+            wrong.append(f"relocations of {name} differ")
+    return wrong
+
+
+def self_test(data):
+    """The comparison must catch a constant and a call, and let a line pass."""
+    elf = Elf(data)
+
+    def poke(section, offset, width=1):
+        i = elf.names.index(section)
+        out = bytearray(data)
+        at = elf.raw[i][4] + offset
+        out[at:at + width] = bytes(c ^ 0x55 for c in out[at:at + width])
+        return bytes(out)
+
+    if compare(data, data):
+        raise Failure("off-check self-test: an object differs from itself")
+    text = elf.raw[elf.names.index(".text")][5]
+    if not compare(data, poke(".text", text // 2)):
+        raise Failure("off-check self-test: a changed constant in .text was not caught")
+    if not compare(data, poke(".rela.text", 24 * 5 + 12)):
+        raise Failure("off-check self-test: a changed relocation was not caught")
+    if "__bug_table" in elf.names:
+        if compare(data, poke("__bug_table", BUG_LINE, 2)):
+            raise Failure("off-check self-test: a changed line number was reported")
+        if not compare(data, poke("__bug_table", BUG_LINE + 2, 2)):
+            raise Failure("off-check self-test: changed bug flags were not caught")
+
+
+def objects():
+    """Objects of existing files to compare."""
+    out = list(ALWAYS)
+    for patch in series():
+        for path in patch.diffs:
+            if path.endswith(".c") and path[:-2] + ".o" not in out:
+                out.append(path[:-2] + ".o")
+    return out
+
+
+def build_objects(steps):
+    """Compile both sides; returns the objects that this configuration has."""
+    log = BUILD / "off-check.log"
+    log.unlink(missing_ok=True)
+    names = objects()
+    for tree, flavor, step in ((BASE, "base", "compile unpatched"),
+                               (TREE, "off", "compile patched, options off")):
+        steps(step)
+        if not tree.is_dir():
+            raise Failure(f"there is no {tree}", "run 'make tree' first")
+        with ui.lock(f"build-{flavor}"):
+            out = BUILD / flavor
+            kbuild.configure(tree, out, kbuild.FLAVORS[flavor][1], log)
+            kbuild.kmake(tree, out, *names, log=log)
+    return names
+
+
+def run():
+    """Command line: one verdict per object."""
+    argparse.ArgumentParser(description=__doc__,
+                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    steps = Steps("off-check", ["compile unpatched", "compile patched, options off",
+                                "compare"])
+    names = build_objects(steps)
+    base_only = [w for w in kbuild.check_config(
+        BUILD / "off/.config", configuration(BUILD / "base/.config"))]
+    if base_only:
+        raise Failure("the two configurations differ: " + "; ".join(base_only[:5]))
+    steps("compare")
+    failed = 0
+    for name in names:
+        a, b = (Path(BUILD / f / name).read_bytes() for f in ("base", "off"))
+        wrong = compare(a, b)
+        failed += bool(wrong)
+        print(f"    {'differs  ' if wrong else 'identical'} {name} ({len(b)} bytes)")
+        for line in wrong:
+            print(f"        {line}")
+    self_test((BUILD / "off" / names[0]).read_bytes())
+    say("self-test: a changed constant and call are caught, a line number is not")
+    print(f"off-check: {len(names) - failed} of {len(names)} objects identical")
+    sys.stdout.flush()
+    return 1 if failed else 0
+
+
+def configuration(path):
+    """A .config as {symbol: value}."""
+    return {m[1]: m[2] for m in re.finditer(r"^CONFIG_(\w+)=(.+)$",
+                                            Path(path).read_text("utf-8"), re.M)}
+
+
+if __name__ == "__main__":
+    ui.main(run)

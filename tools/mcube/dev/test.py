@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""`make test` and its quick tier `make check`.
+
+Runs the stages in order, from the quickest to the slowest, and goes on after
+a failure so that one run tells everything. A stage whose input is missing
+fails; nothing is passed over in silence. The last line is the count, and
+build/results/test.json has every case by name.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import time
+
+import guests
+import kbuild
+import ktap
+import lint
+import offcheck
+import ui
+from source import BASE, TREE
+from ui import BUILD, ROOT, Failure, Steps, say
+
+UNITS = ROOT / "tools/testing/mcube"
+
+
+def units():
+    """Pure units in user space, under ASan and UBSan."""
+    if not (UNITS / "Makefile").is_file():
+        raise Failure("tools/testing/mcube/Makefile is missing")
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    got = subprocess.run(["make", "-C", str(UNITS), "check", f"O={BUILD / 'units'}"],
+                         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         check=False, env=env)
+    # One TAP document for each binary; their plans must not be mixed.
+    results = []
+    for part in re.split(r"^(?:K?TAP version .*)$", got.stdout, flags=re.M):
+        if re.search(r"^\s*(not )?ok \d", part, re.M):
+            results += ktap.parse(part, "units")
+    if got.returncode and not any(s == "not ok" for _, s in results):
+        tail = "\n      ".join(got.stdout.splitlines()[-15:])
+        say(f"make check returned {got.returncode}:\n      {tail}")
+        results.append(("units: make check returned an error", "not ok"))
+    return results or [("units: no result", "not ok")]
+
+
+def lints():
+    """All lint checks as cases."""
+    return [(f"lint: {name}", "not ok" if found else "ok")
+            for name, found in lint.run_checks()]
+
+
+def command(name, *argv):
+    """A script whose exit status is the case."""
+    got = subprocess.run([str(ROOT / "tools/mcube/dev" / argv[0]), *argv[1:]], check=False)
+    return [(name, "ok" if got.returncode == 0 else "not ok")]
+
+
+def off_objects():
+    """One case for each object that has to be unchanged."""
+    names = offcheck.build_objects(lambda step: say(step))
+    out = []
+    for name in names:
+        a, b = ((BUILD / f / name).read_bytes() for f in ("base", "off"))
+        wrong = offcheck.compare(a, b)
+        for line in wrong:
+            say(f"{name}: {line}")
+        out.append((f"off is identical: {name}", "not ok" if wrong else "ok"))
+    offcheck.self_test((BUILD / "off" / names[0]).read_bytes())
+    return out + [("off is identical: self-test catches a changed constant", "ok")]
+
+
+def build(flavor):
+    """A kernel as a case."""
+    kbuild.build(flavor)
+    return [(f"the {flavor} kernel builds", "ok")]
+
+
+def stages(quick, minutes):
+    """[(name, function)] in the order of running."""
+    out = [("user-space units", units), ("lint", lints)]
+    if quick:
+        return out
+    return out + [
+        ("overlay == tree", lambda: command("overlay == tree", "mtree.py", "check")),
+        ("off is identical", off_objects),
+        ("build the test kernel", lambda: build("test")),
+        ("boot", guests.boot),
+        ("KUnit", guests.kunit),
+        ("kselftests, SMP and two NUMA nodes", guests.kselftest_all),
+        ("build the debug kernel", lambda: build("debug")),
+        ("short stress, two nodes, 4G", lambda: guests.stress(minutes, 2, "4G")),
+        ("short stress, one node, 512M", lambda: guests.stress(minutes, 1, "512M")),
+    ]
+
+
+def run():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="units and lint only")
+    parser.add_argument("--minutes", type=float, default=1, help="of each short stress")
+    args = parser.parse_args()
+    if not TREE.is_dir() or not BASE.is_dir():
+        raise Failure("there is no build/linux", "run 'make tree' first")
+    todo = stages(args.quick, args.minutes)
+    steps = Steps("check" if args.quick else "test", [name for name, _ in todo])
+    cases, times = [], {}
+    for name, function in todo:
+        steps(name)
+        start = time.monotonic()
+        try:
+            results = function()
+        except Failure as e:
+            say(f"error: {e}")
+            if e.advice:
+                say(f"what to do: {e.advice}")
+            results = [(f"{name}: {str(e).splitlines()[0]}", "not ok")]
+        times[name] = round(time.monotonic() - start, 1)
+        passed = sum(s == "ok" for _, s in results)
+        say(f"{name}: {passed} of {len(results)} ok in {ui.clock(times[name])}")
+        cases += [(name, case, state) for case, state in results]
+    print("\n==> what failed or was skipped" if any(s != "ok" for _, _, s in cases)
+          else "\n==> all passed")
+    for name, case, state in cases:
+        if state != "ok":
+            print(f"    {state:6} [{name}] {case}")
+    count = {s: sum(x == s for _, _, x in cases) for s in ("ok", "not ok", "skip")}
+    ui.write_if_changed(BUILD / "results" / ("check.json" if args.quick else "test.json"),
+                        json.dumps({"seconds": times, "cases": [
+                            {"stage": a, "name": b, "state": c} for a, b, c in cases]},
+                            indent=1).encode())
+    print(f"{count['ok']} passed, {count['not ok']} failed, {count['skip']} skipped",
+          flush=True)
+    return 1 if count["not ok"] else 0
+
+
+if __name__ == "__main__":
+    ui.main(run)
