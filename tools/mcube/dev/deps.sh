@@ -26,8 +26,10 @@ if [ "${1:-build}" = deb ]; then
 	packages+=(debhelper dpkg-dev fakeroot lsb-release)
 fi
 
+# No `... | grep -q` in this file: grep leaves at the first match, and under
+# pipefail the writer's SIGPIPE would count as "not found", now and then.
 installed() {
-	dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^ii'
+	[[ $(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null) == ii* ]]
 }
 
 missing=()
@@ -65,12 +67,13 @@ if [ ${#missing[@]} -gt 0 ]; then
 	fi
 fi
 if [ -n "$want_source" ]; then
-	if ! apt-cache madison "$PACKAGE" | grep -q .; then
+	offered=$(apt-cache madison "$PACKAGE")
+	if [ -z "$offered" ]; then
 		echo "error: no $PACKAGE in the configured package sources" >&2
 		echo "what to do: enable bookworm-security, or give KERNEL_SRC=DIR|TARBALL" >&2
 		exit 1
 	fi
-	if apt-cache madison "$PACKAGE" | grep -qF "$VERSION"; then
+	if [[ $offered == *"$VERSION"* ]]; then
 		apt-get install -y -qq --no-install-recommends "$PACKAGE=$VERSION" \
 			>/dev/null
 	fi
