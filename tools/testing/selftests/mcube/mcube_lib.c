@@ -533,11 +533,23 @@ static uint64_t next_random(uint64_t *state)
 }
 
 /* A page carries a tag at both ends that no other page has. */
+/*
+ * Be off the CPU for a moment every 64th page.  An emulator that runs all CPUs
+ * in one thread gives a busy one 100 ms at a time: whoever sends an IPI to all
+ * CPUs, as switching the store does, would wait for a slice of each.
+ */
+static void breathe(size_t i)
+{
+	if (i % 64 == 63)
+		usleep(100);
+}
+
 static void tag_pages(char *p, size_t pages, uint64_t tag)
 {
 	size_t i;
 
 	for (i = 0; i < pages; i++) {
+		breathe(i);
 		*(uint64_t *)(p + i * PAGE_SIZE_) = tag + i;
 		*(uint64_t *)(p + (i + 1) * PAGE_SIZE_ - 8) = ~(tag + i);
 	}
@@ -548,9 +560,11 @@ static long wrong_tags(const char *p, size_t pages, uint64_t tag)
 	long wrong = 0;
 	size_t i;
 
-	for (i = 0; i < pages; i++)
+	for (i = 0; i < pages; i++) {
+		breathe(i);
 		wrong += *(uint64_t *)(p + i * PAGE_SIZE_) != tag + i ||
 			 *(uint64_t *)(p + (i + 1) * PAGE_SIZE_ - 8) != ~(tag + i);
+	}
 	return wrong;
 }
 
@@ -604,6 +618,7 @@ static long work_file(const char *dir, int id, size_t pages, uint64_t tag)
 	unlink(path);
 	memset(page, 0, sizeof(page));
 	for (i = 0; i < pages; i++) {
+		breathe(i);
 		tag_pages(page, 1, tag + i);
 		if (write(fd, page, sizeof(page)) != sizeof(page))
 			break;
