@@ -15,8 +15,8 @@ export PATH := /usr/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps tree refresh overlay-check build demo test check stress lint \
-	off-check series series-check bisect mm-selftests bench shell deb \
-	fresh clean
+	off-check series series-check bisect mm-selftests bench results shell \
+	deb fresh clean
 # One job at a time here: the parallel work is inside each step.
 .NOTPARALLEL:
 
@@ -67,6 +67,9 @@ bench-%: build ## one benchmark, results in build/results/
 		echo "error: there is no benchmark '$*'" >&2; \
 		echo "what to do: choose from: $(BENCHES)" >&2; exit 1; \
 	fi; "./$$bench" $(ARGS)
+
+results: ## the figures of the documentation, from build/results/
+	@$(DEV)/results.py
 
 lint: tree ## checkpatch, sparse, W=1, kernel-doc, codespell, shellcheck, budget
 	@$(DEV)/lint.py

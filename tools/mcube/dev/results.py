@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The figures of the documentation, from the result files of the last runs.
+
+    results.py          write Documentation/mm/mcube/results.rst
+    results.py --check  say whether it differs from what would be written
+
+Every table there is one of build/results/*.json, shown under the command that
+wrote the file; nothing in it is typed by hand. A result that is not there
+leaves its section as it stands in the document, so that one benchmark can be
+renewed without running all.
+"""
+
+import argparse
+import json
+import re
+
+import ui
+from ui import BUILD, ROOT, Failure, say
+
+DOCUMENT = ROOT / "Documentation/mm/mcube/results.rst"
+HEAD = """.. SPDX-License-Identifier: GPL-2.0
+
+=======
+Results
+=======
+
+Written by ``make results`` from the result files of the commands named here.
+What kind of number each table holds, and of which machine, stands beside it:
+instructions are counted by QEMU (``-icount``), cycles and cache or DRAM events
+are those of a modelled machine, seconds those of the emulator's host.
+"""
+
+
+def number(item):
+    """A number as short as it may be; text as it is."""
+    if isinstance(item, float):
+        return f"{item:.4g}" if abs(item) < 1000 else f"{item:.0f}"
+    return str(item)
+
+
+def table(rows, columns):
+    """A list of dicts as an RST simple table; columns are {heading: key or function}."""
+    get = [(lambda r, k=k: r.get(k, "")) if isinstance(k, str) else k for k in columns.values()]
+    cells = [list(columns)] + [[number(g(r)) or "-" for g in get] for r in rows]
+    width = [max(len(r[i]) for r in cells) for i in range(len(columns))]
+    rule = " ".join("=" * w for w in width)
+    text = [" ".join(c.ljust(w) for c, w in zip(r, width)).rstrip() for r in cells]
+    return "\n".join([rule, text[0], rule, *text[1:], rule])
+
+
+def pairs(items):
+    """Names and values as a definition-like table."""
+    return table([{"k": k, "v": v} for k, v in items.items()], {"name": "k", "value": "v"})
+
+
+def plain(items):
+    """Only what fits into a cell."""
+    return {k: v for k, v in items.items() if isinstance(v, (str, int, float, bool))
+            and len(str(v)) < 60}
+
+
+def alloc(data):
+    """bench-alloc."""
+    base = data["rows"][0]
+    share = lambda key: lambda r: r[key] / base[key]  # noqa: E731
+    return ("Instructions per page of anonymous memory, each page touched once and freed. The "
+            "``rep`` that\nclears a page counts as one instruction, as on hardware, or once per "
+            "iteration, as ``-icount``\ncounts it.",
+            table(data["rows"], {
+                "variant": "variant", "fault": "steady_fault", "free": "steady_free",
+                "total": "steady_total", "ratio": share("steady_total"),
+                "ratio, tables kept": share("kept_total"),
+                "ratio, every iteration": share("steady_total_counted")}),
+            pairs(plain(data["parameters"])))
+
+
+def demo(data):
+    """make demo, the placement part."""
+    s = data["summary"]["placement"]
+    rows = [{"policy": k.removeprefix("aged_"), "memory": "aged" if k.startswith("aged_")
+             else "booted"} | v for k, v in s.items() if isinstance(v, dict)]
+    return ("Frames that real programs got, in the order of their faults: mean length of runs of\n"
+            "consecutive frames, distinct colors and banks among the first 32 and 128, and how "
+            "often two\nprocesses in lockstep met in a bank.",
+            table(rows, {"memory": "memory", "policy": "policy", "runs": "runs_mean",
+                         "colors/32": "colors_32", "/128": "colors_128", "banks/32": "banks_32",
+                         "/128 ": "banks_128", "same bank": "lockstep_meets"}),
+            pairs(plain(s)))
+
+
+def selftests(data):
+    """make mm-selftests."""
+    return ("The upstream mm kselftests on three kernels: pass, fail or skip, and cases "
+            "ok/not ok/skipped\nwhere the test has them. ``varies``: raced against the clock, and "
+            "gave one and the same\nresult on all three kernels when run again.",
+            table(data["rows"], {k: k for k in ("test", "unpatched", "store off", "store on",
+                                                "same")}),
+            pairs(plain(data["summary"] | data["parameters"])))
+
+
+def stages(data):
+    """make test."""
+    rows = []
+    for name, seconds in data["seconds"].items():
+        cases = [c["state"] for c in data["cases"] if c["stage"] == name]
+        rows.append({"stage": name, "s": seconds} | {s: cases.count(s) for s in
+                                                     ("ok", "not ok", "skip")})
+    return ("Seconds on two cores, the kernels built before.",
+            table(rows, {"stage": "stage", "seconds": "s", "passed": "ok", "failed": "not ok",
+                         "skipped": "skip"}))
+
+
+# Result file: (title, command, function that gives blocks of RST)
+SECTIONS = {
+    "test": ("Tests", "make test", stages),
+    "alloc": ("Cost of a fault and a free", "make bench-alloc", alloc),
+    "demo": ("Placement of real programs", "make demo", demo),
+    "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
+}
+
+
+def section(stem):
+    """One section, or None where its result file is missing."""
+    title, command, blocks = SECTIONS[stem]
+    path = BUILD / f"results/{stem}.json"
+    if not path.is_file():
+        return None
+    body = "\n\n".join(blocks(json.loads(path.read_text("utf-8"))))
+    return f"{title}\n{'=' * len(title)}\n\n``{command}``\n\n{body}\n"
+
+
+def standing(text):
+    """Sections of the document as it is: {title: text}."""
+    parts = re.split(r"^(?=\S.*\n=+\n\n``make )", text, flags=re.M)
+    return {p.split("\n", 1)[0]: p.rstrip() + "\n" for p in parts[1:]}
+
+
+def render():
+    """The whole document, and which results were missing."""
+    old = standing(DOCUMENT.read_text("utf-8")) if DOCUMENT.is_file() else {}
+    out, missing = [HEAD], []
+    for stem, (title, command, _) in SECTIONS.items():
+        new = section(stem)
+        if not new:
+            missing.append(command)
+            new = old.get(title)
+        if new:
+            out.append(new)
+    return "\n".join(out), missing
+
+
+def run():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if it differs")
+    args = parser.parse_args()
+    text, missing = render()
+    for command in missing:
+        say(f"no result of '{command}': its section stays as it is")
+    if len(missing) == len(SECTIONS):
+        raise Failure("there are no results", f"run one of: {', '.join(missing)}")
+    if args.check:
+        return int(not DOCUMENT.is_file() or DOCUMENT.read_text("utf-8") != text)
+    ui.write_if_changed(DOCUMENT, text.encode())
+    say(f"written: {DOCUMENT}")
+    return 0
+
+
+if __name__ == "__main__":
+    ui.main(run)
