@@ -28,8 +28,11 @@ struct page;
 DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
 
 #define is_migrate_mcube(mt)	unlikely((mt) == MIGRATE_MCUBE)
+/* MIGRATE_MCUBE or MIGRATE_ISOLATE, the last two, in one comparison. */
+#define is_migrate_special(mt)	unlikely((mt) >= MIGRATE_MCUBE)
 
-struct page *mcube_rmqueue(struct zone *zone, unsigned int order);
+struct page *mcube_rmqueue(struct zone *zone);
+void mcube_uncovered(void);
 bool mcube_free(unsigned long pfn);
 bool __mcube_dissolve(struct zone *zone, unsigned int order);
 void __mcube_dissolve_page(struct zone *zone, struct page *page);
@@ -39,6 +42,10 @@ bool mcube_page_is_free(const struct page *page);
 /**
  * mcube_wants() - shall the store be asked before the per-CPU lists?
  * @migratetype: type of the request; only movable ones are served.
+ *
+ * Test for order 0 before, not after: the compiler then sees that single
+ * pages need none of the tests of the order that follow, which is worth as
+ * much as the hook costs.
  *
  * Return: true if so.
  */
@@ -112,9 +119,10 @@ static inline unsigned long mcube_nr_free(struct zone *zone)
  * the objects shall be identical to the last byte.
  */
 #define is_migrate_mcube(mt)		((void)(mt), false)
+#define is_migrate_special(mt)		is_migrate_isolate(mt)
 #define mcube_wants(mt)			((void)(mt), false)
-#define mcube_rmqueue(zone, order)	\
-	((void)(zone), (void)(order), (struct page *)NULL)
+#define mcube_uncovered()		((void)0)
+#define mcube_rmqueue(zone)		((void)(zone), (struct page *)NULL)
 #define mcube_free(pfn)			((void)(pfn), false)
 #define mcube_dissolve(zone, order)	((void)(zone), (void)(order), false)
 #define mcube_dissolve_page(zone, page)	((void)(zone), (void)(page))

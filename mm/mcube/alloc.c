@@ -215,24 +215,30 @@ static struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 	return page;
 }
 
+/* is_migrate_special() relies on it. */
+static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
+	      MIGRATE_TYPES);
+
+/**
+ * mcube_uncovered() - count a movable request of more than one page
+ */
+void mcube_uncovered(void)
+{
+	this_cpu_inc(mcube_stats.nr[MCUBE_UNCOVERED]);
+}
+
 /**
  * mcube_rmqueue() - a page of the store
  * @zone: zone that has passed watermark, cpuset and dirty checks.
- * @order: order of the request; only order 0 is served.
  *
  * Context: any but NMI, no lock of the page allocator held.
  * Return: a free page, to be prepared like one from the buddy lists, or NULL.
  */
-struct page *mcube_rmqueue(struct zone *zone, unsigned int order)
+struct page *mcube_rmqueue(struct zone *zone)
 {
 	struct page *page = NULL;
 	struct mcube_store *s;
 	u32 hint;
-
-	if (order) {
-		this_cpu_inc(mcube_stats.nr[MCUBE_UNCOVERED]);
-		return NULL;
-	}
 
 	guard(rcu)();
 	s = rcu_dereference(zone->mcube);

@@ -16,9 +16,11 @@
 #include <linux/mcube.h>
 #include <linux/mcube_types.h>
 #include <linux/mm.h>
+#include <linux/pagevec.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "../../internal.h"
 #include "../internal.h"
 #include "../store.h"
 
@@ -200,6 +202,48 @@ static void store_order_is_checked(struct kunit *test)
 	take_pages(test, 64);
 }
 
+/*
+ * Whoever frees while the per-CPU list is locked, as an interrupt may, must
+ * find the container all the same: from the buddy list of its type nobody
+ * allocates.
+ */
+static void store_takes_pages_back_under_pcp_lock(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	struct page *page[PAGEVEC_SIZE];
+	struct per_cpu_pages *pcp;
+	struct folio_batch batch;
+	bool stranded = false;
+	unsigned int i, order;
+	struct zone *zone;
+
+	take_pages(test, ARRAY_SIZE(page));
+	folio_batch_init(&batch);
+	zone = page_zone(t->page[0]);
+	for (i = 0; i < ARRAY_SIZE(page); i++) {
+		page[i] = t->page[--t->nr];
+		KUNIT_EXPECT_EQ(test, get_pageblock_migratetype(page[i]),
+				MIGRATE_MCUBE);
+		KUNIT_EXPECT_PTR_EQ(test, page_zone(page[i]), zone);
+		KUNIT_EXPECT_TRUE(test, put_page_testzero(page[i]));
+		folio_batch_add(&batch, page_folio(page[i]));
+	}
+	preempt_disable();
+	pcp = this_cpu_ptr(zone->per_cpu_pageset);
+	spin_lock(&pcp->lock);
+	free_unref_folios(&batch);
+	spin_unlock(&pcp->lock);
+	preempt_enable();
+	for (i = 0; i < ARRAY_SIZE(page); i++)
+		KUNIT_EXPECT_TRUE(test, mcube_page_is_free(page[i]));
+	spin_lock_irq(&zone->lock);
+	for (order = 0; order < NR_PAGE_ORDERS; order++)
+		stranded |= !free_area_empty(&zone->free_area[order],
+					     MIGRATE_MCUBE);
+	spin_unlock_irq(&zone->lock);
+	KUNIT_EXPECT_FALSE(test, stranded);
+}
+
 #ifdef CONFIG_CONTIG_ALLOC
 /* Isolation finds the free pages of a container in the buddy lists. */
 static void store_gives_way_to_isolation(struct kunit *test)
@@ -281,6 +325,7 @@ static struct kunit_case store_cases[] = {
 	KUNIT_CASE(store_follows_hints),
 	KUNIT_CASE(store_goes_without_trace),
 	KUNIT_CASE(store_order_is_checked),
+	KUNIT_CASE(store_takes_pages_back_under_pcp_lock),
 #ifdef CONFIG_CONTIG_ALLOC
 	KUNIT_CASE(store_gives_way_to_isolation),
 #endif
