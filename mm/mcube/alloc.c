@@ -55,18 +55,38 @@ static bool usable(const struct mcube_container *c,
 	return likely(c->active && c->store == s);
 }
 
-/* One free frame less in a container; interrupts are off. */
-static void account_take(struct zone *zone)
+/*
+ * One free frame more or less in a container; interrupts are off.
+ *
+ * Both counters change alike, so look at the CPU's threshold once for both.
+ * As in __inc_zone_state() only the bound in the direction of travel matters.
+ */
+static __always_inline void account_one(struct zone *zone, int nr)
 {
-	__dec_zone_state(zone, NR_FREE_PAGES);
-	__dec_zone_state(zone, NR_FREE_MCUBE_PAGES);
-}
+#ifdef CONFIG_SMP
+	struct per_cpu_zonestat __percpu *stat = zone->per_cpu_zonestats;
+	int free, mcube, limit;
+	bool within;
 
-/* One more. */
-static void account_put(struct zone *zone)
-{
-	__inc_zone_state(zone, NR_FREE_PAGES);
-	__inc_zone_state(zone, NR_FREE_MCUBE_PAGES);
+	/* See __mod_zone_page_state(). */
+	preempt_disable_nested();
+	limit = __this_cpu_read(stat->stat_threshold);
+	free = __this_cpu_read(stat->vm_stat_diff[NR_FREE_PAGES]) + nr;
+	mcube = __this_cpu_read(stat->vm_stat_diff[NR_FREE_MCUBE_PAGES]) + nr;
+	if (nr > 0)
+		within = free <= limit && mcube <= limit;
+	else
+		within = free >= -limit && mcube >= -limit;
+	if (likely(within)) {
+		__this_cpu_write(stat->vm_stat_diff[NR_FREE_PAGES], free);
+		__this_cpu_write(stat->vm_stat_diff[NR_FREE_MCUBE_PAGES],
+				 mcube);
+	}
+	preempt_enable_nested();
+	if (likely(within))
+		return;
+#endif
+	mcube_account(zone, nr);
 }
 
 static struct page *take_any(struct mcube_store *s, struct mcube_container *c)
@@ -78,7 +98,7 @@ static struct page *take_any(struct mcube_store *s, struct mcube_container *c)
 	if (usable(c, s)) {
 		off = mcube_bins_take(&c->bins);
 		if (likely(off >= 0))
-			account_take(s->zone);
+			account_one(s->zone, -1);
 		/* Disowned meanwhile, as by a CPU going offline. */
 		if (unlikely(c->owner < 0))
 			mcube_relist(c);
@@ -135,7 +155,7 @@ static struct page *take_hinted(struct mcube_store *s,
 	if (usable(c, s) && mcube_hint_select(hint, &c->place, &sel, &sel2)) {
 		off = mcube_bins_take_from(&c->bins, sel, sel2);
 		if (off >= 0) {
-			account_take(s->zone);
+			account_one(s->zone, -1);
 			mcube_relist(c);
 		}
 	}
@@ -309,7 +329,7 @@ bool mcube_free(unsigned long pfn)
 	active = c->active;
 	if (likely(active)) {
 		mcube_bins_put(&c->bins, pfn & ((1U << c->bins.order) - 1));
-		account_put(c->store->zone);
+		account_one(c->store->zone, 1);
 		__count_vm_event(PGFREE);
 		if (unlikely(READ_ONCE(c->store->nr_dry)))
 			no_longer_dry(c, pfn);

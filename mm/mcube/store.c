@@ -87,8 +87,12 @@ void mcube_store_init(struct mcube_store *s, struct zone *zone)
 		INIT_LIST_HEAD(&s->level[level]);
 }
 
-/* Free frames came with a container, or left with it. */
-static void account(struct zone *zone, int nr)
+/**
+ * mcube_account() - free frames came into containers, or left them
+ * @zone: the zone; interrupts are off.
+ * @nr: how many more there are, negative for fewer.
+ */
+void mcube_account(struct zone *zone, int nr)
 {
 	__mod_zone_page_state(zone, NR_FREE_PAGES, nr);
 	__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, nr);
@@ -256,7 +260,7 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 	c = mcube_lookup(pfn);
 	spin_lock(&c->lock);
 	set_block_type(page, MIGRATE_MCUBE);
-	account(zone, nr);
+	mcube_account(zone, nr);
 	mcube_bins_init(&c->bins, page, mcube_config.order);
 	mcube_place_init(&c->place, pfn);
 	c->store = s;
@@ -339,7 +343,7 @@ static void dissolve(struct mcube_container *c, enum mcube_reason reason)
 	s->nr--;
 	spin_unlock(&s->lock);
 
-	account(zone, -(int)nr);
+	mcube_account(zone, -(int)nr);
 	set_block_type(base, MIGRATE_MOVABLE);
 	while ((off = mcube_bins_drain_group(&c->bins, &order)) >= 0)
 		__putback_isolated_page(base + off, order, MIGRATE_MOVABLE);

@@ -152,6 +152,7 @@ extern struct mcube_config mcube_config;
 
 /* store.c: containers and their lists */
 void mcube_store_init(struct mcube_store *s, struct zone *zone);
+void mcube_account(struct zone *zone, int nr);
 void __mcube_relist(struct mcube_container *c, int level);
 struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint);
 struct mcube_container *mcube_claim(struct mcube_store *s, unsigned int level,
