@@ -89,7 +89,8 @@ static __always_inline void account_one(struct zone *zone, int nr)
 	mcube_account(zone, nr);
 }
 
-static struct page *take_any(struct mcube_store *s, struct mcube_container *c)
+static __always_inline struct page *take_any(struct mcube_store *s,
+					     struct mcube_container *c)
 {
 	unsigned long flags;
 	int off = -1;
@@ -116,7 +117,7 @@ static void own(struct mcube_store *s, struct mcube_container *c, int cpu)
 		mcube_disown(old, cpu);
 }
 
-static struct page *refill(struct mcube_store *s)
+static noinline struct page *refill(struct mcube_store *s)
 {
 	int cpu = raw_smp_processor_id();
 	struct mcube_container *c;
@@ -132,7 +133,7 @@ static struct page *refill(struct mcube_store *s)
 	return take_any(s, c);
 }
 
-static struct page *alloc_any(struct mcube_store *s)
+static __always_inline struct page *alloc_any(struct mcube_store *s)
 {
 	struct mcube_container *c = this_cpu_read(*s->cur);
 	struct page *page = NULL;
@@ -211,7 +212,7 @@ static struct mcube_container *search(struct mcube_store *s, u32 hint)
 	return found;
 }
 
-static struct page *alloc_hinted(struct mcube_store *s, u32 hint)
+static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 {
 	unsigned int key = hint_key(hint);
 	struct mcube_container *c = READ_ONCE(s->cursor[key]);
@@ -287,7 +288,7 @@ struct page *mcube_rmqueue(struct zone *zone)
 }
 
 /* A frame came back that a key had run dry of: searches shall find it. */
-static void no_longer_dry(struct mcube_container *c, unsigned long pfn)
+static noinline void no_longer_dry(struct mcube_container *c, unsigned long pfn)
 {
 	struct mcube_store *s = c->store;
 	unsigned int key[2], i;

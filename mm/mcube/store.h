@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/percpu.h>
+#include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -177,7 +178,36 @@ static inline void mcube_relist(struct mcube_container *c)
 }
 
 /* table.c: descriptors by page frame number */
-struct mcube_container *mcube_lookup(unsigned long pfn);
+struct mcube_table {
+	unsigned long nr;
+	struct mcube_container *section[] __counted_by(nr);
+};
+
+extern struct mcube_table __rcu *mcube_table;
+
+/**
+ * mcube_lookup() - the descriptor of the block that a page frame lies in
+ * @pfn: the page frame.
+ *
+ * Inline: each page that is freed passes here.
+ *
+ * Context: RCU read side; the descriptor is good as long as that lasts.
+ * Return: the descriptor, active or not; NULL where there is none.
+ */
+static inline struct mcube_container *mcube_lookup(unsigned long pfn)
+{
+	struct mcube_table *t = rcu_dereference(mcube_table);
+	unsigned long nr = pfn_to_section_nr(pfn);
+	struct mcube_container *c;
+
+	if (unlikely(!t || nr >= t->nr))
+		return NULL;
+	c = READ_ONCE(t->section[nr]);
+	if (unlikely(!c))
+		return NULL;
+	return c + ((pfn & ~PAGE_SECTION_MASK) >> mcube_config.order);
+}
+
 int mcube_table_cover(unsigned long start_pfn, unsigned long nr_pages);
 void mcube_table_free(void);
 

@@ -25,37 +25,11 @@
 
 #include "store.h"
 
-struct mcube_table {
-	unsigned long nr;
-	struct mcube_container *section[] __counted_by(nr);
-};
-
-static struct mcube_table __rcu *mcube_table;
+struct mcube_table __rcu *mcube_table;
 
 static unsigned int containers_per_section(void)
 {
 	return 1U << (PFN_SECTION_SHIFT - mcube_config.order);
-}
-
-/**
- * mcube_lookup() - the descriptor of the block that a page frame lies in
- * @pfn: the page frame.
- *
- * Context: RCU read side; the descriptor is good as long as that lasts.
- * Return: the descriptor, active or not; NULL where there is none.
- */
-struct mcube_container *mcube_lookup(unsigned long pfn)
-{
-	struct mcube_table *t = rcu_dereference(mcube_table);
-	unsigned long nr = pfn_to_section_nr(pfn);
-	struct mcube_container *c;
-
-	if (unlikely(!t || nr >= t->nr))
-		return NULL;
-	c = READ_ONCE(t->section[nr]);
-	if (unlikely(!c))
-		return NULL;
-	return c + ((pfn & ~PAGE_SECTION_MASK) >> mcube_config.order);
 }
 
 static struct mcube_table *table_grow(struct mcube_table *old,
