@@ -162,13 +162,29 @@ static struct page *find_block(struct list_head *list, u32 hint)
 	return NULL;
 }
 
-/* Take a free block off the buddy lists and put back what is too much. */
-static struct page *split_block(struct zone *zone, struct page *page,
-				unsigned int order)
+static void set_block_type(struct page *page, int migratetype)
 {
-	if (!mcube_lookup(page_to_pfn(page)) ||
-	    !__isolate_free_page(page, order))
+	unsigned int i;
+
+	for (i = 0; i < 1U << mcube_config.order; i += pageblock_nr_pages)
+		set_pageblock_migratetype(page + i, migratetype);
+}
+
+/*
+ * Take a free block of some type off the buddy lists, mark it, and put back
+ * what is too much.  The mark comes first: in blocks whose type can merge with
+ * others __isolate_free_page() looks at each single page.
+ */
+static struct page *split_block(struct zone *zone, struct page *page,
+				unsigned int order, int type)
+{
+	if (!mcube_lookup(page_to_pfn(page)))
 		return NULL;
+	set_block_type(page, MIGRATE_MCUBE);
+	if (!__isolate_free_page(page, order)) {
+		set_block_type(page, type);
+		return NULL;
+	}
 	while (order-- > mcube_config.order)
 		__putback_isolated_page(page + (1UL << order), order,
 					MIGRATE_MOVABLE);
@@ -196,7 +212,8 @@ static struct page *take_block(struct zone *zone, u32 hint)
 			page = find_block(&area->free_list[block_types[i]],
 					  hint);
 			if (page)
-				return split_block(zone, page, order);
+				return split_block(zone, page, order,
+						   block_types[i]);
 		}
 	}
 	return NULL;
@@ -213,14 +230,6 @@ static bool block_in_sight(struct zone *zone)
 					     block_types[i]))
 				return true;
 	return false;
-}
-
-static void set_block_type(struct page *page, int migratetype)
-{
-	unsigned int i;
-
-	for (i = 0; i < 1U << mcube_config.order; i += pageblock_nr_pages)
-		set_pageblock_migratetype(page + i, migratetype);
 }
 
 /**
@@ -259,7 +268,6 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 	pfn = page_to_pfn(page);
 	c = mcube_lookup(pfn);
 	spin_lock(&c->lock);
-	set_block_type(page, MIGRATE_MCUBE);
 	mcube_account(zone, nr);
 	mcube_bins_init(&c->bins, page, mcube_config.order);
 	mcube_place_init(&c->place, pfn);
