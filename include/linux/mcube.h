@@ -60,7 +60,8 @@ static __always_inline bool mcube_wants(int migratetype)
  * @zone: the zone, its lock held.
  * @order: least size of a free group that the container must have.
  *
- * Return: true if the buddy lists have gained a block of @order.
+ * Return: true if the buddy lists have gained a block of @order, or one of a
+ * whole container if that is smaller.
  */
 static inline bool mcube_dissolve(struct zone *zone, unsigned int order)
 {

@@ -11,7 +11,7 @@
  *
  *   buddy lists
  *      |  ^
- *      |  | mcube_give_back(): wholly free and not owned
+ *      |  | mcube_give_back(): wholly free, not owned, spares enough
  *      |  | mcube_dissolve_one(): an allocation would fail, or isolation,
  *      |  |                       memory failure, switching off
  *      v  |
@@ -32,7 +32,9 @@
  * largest free group, which follows from the number of free frames well
  * enough and costs a list operation only when that group changes.  Refilling
  * a CPU takes from the lowest list, so that nearly full containers fill up
- * and nearly free ones become free; dissolving takes from the highest.
+ * and nearly free ones become free; dissolving takes from the highest.  The
+ * wholly free ones in the highest list are spares: some are kept, as filling
+ * the next one costs more than all else that is done to its pages.
  *
  * Locks: zone->lock, then one container's lock, then store->lock, all with
  * interrupts off.  Never zone->lock under a container's lock.  Nothing is
@@ -64,6 +66,9 @@
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/mcube.h>
+
+/* Spares may make up one part in 2^6 of a zone, about 1.5 %. */
+#define SPARE_SHIFT	6
 
 /* Free blocks looked at for one that has frames for a hint. */
 #define BLOCKS_MAX	16
@@ -107,11 +112,15 @@ static void list_move_level(struct mcube_container *c, int level)
 		list_del_init(&c->node);
 		if (list_empty(&s->level[c->level]))
 			WRITE_ONCE(s->levels, s->levels & ~BIT(c->level));
+		if (c->level == (int)c->bins.order)
+			WRITE_ONCE(s->nr_spare, s->nr_spare - 1);
 	}
 	c->level = level;
 	if (level >= 0) {
 		list_add_tail(&c->node, &s->level[level]);
 		WRITE_ONCE(s->levels, s->levels | BIT(level));
+		if (level == (int)c->bins.order)
+			WRITE_ONCE(s->nr_spare, s->nr_spare + 1);
 	}
 }
 
@@ -361,7 +370,19 @@ static void dissolve(struct mcube_container *c, enum mcube_reason reason)
 }
 
 /**
- * mcube_give_back() - give a container back if it is still wholly free
+ * mcube_max_spare() - wholly free containers that a zone may keep
+ * @s: the zone's store.
+ *
+ * Return: their number; 0 in a small zone.
+ */
+unsigned int mcube_max_spare(struct mcube_store *s)
+{
+	return zone_managed_pages(s->zone) >>
+		(SPARE_SHIFT + mcube_config.order);
+}
+
+/**
+ * mcube_give_back() - give a wholly free container back, or keep it as a spare
  * @c: the container, found wholly free a moment ago; not locked.
  *
  * Context: RCU read side, no lock above zone->lock held.
@@ -372,10 +393,14 @@ void mcube_give_back(struct mcube_container *c)
 	struct zone *zone = s->zone;
 	unsigned long flags;
 
+	if (READ_ONCE(s->nr_spare) <= mcube_max_spare(s))
+		return;
 	spin_lock_irqsave(&zone->lock, flags);
 	spin_lock(&c->lock);
+	/* Under zone->lock, as two at a time would give back one too many. */
 	if (c->active && c->store == s && c->owner < 0 &&
-	    mcube_bins_full(&c->bins))
+	    mcube_bins_full(&c->bins) &&
+	    READ_ONCE(s->nr_spare) > mcube_max_spare(s))
 		dissolve(c, MCUBE_REASON_FREE);
 	spin_unlock(&c->lock);
 	spin_unlock_irqrestore(&zone->lock, flags);
@@ -404,6 +429,15 @@ void mcube_disown(struct mcube_container *c, int cpu)
 		mcube_give_back(c);
 }
 
+/*
+ * What a container must have for a block of @order.  Larger blocks than
+ * containers come about when wholly free ones merge in the buddy lists.
+ */
+static unsigned int group_order(unsigned int order)
+{
+	return min(order, mcube_config.order);
+}
+
 /* A container with a free group of @order; owned ones come last. */
 static struct mcube_container *find_victim(struct mcube_store *s,
 					   unsigned int order)
@@ -427,7 +461,8 @@ static struct mcube_container *find_victim(struct mcube_store *s,
 /**
  * mcube_dissolve_one() - give the container with most to give back
  * @s: the store; its zone's lock is held, interrupts are off.
- * @order: least size of a free group in it.
+ * @order: least size of a free group in it; where that is more than a
+ *         container has, one that is wholly free.
  * @reason: for the tracepoint.
  *
  * Context: RCU read side.
@@ -440,6 +475,7 @@ bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
 	bool done = false;
 
 	lockdep_assert_held(&s->zone->lock);
+	order = group_order(order);
 	while (!done && (c = find_victim(s, order))) {
 		spin_lock(&c->lock);
 		if (c->active && mcube_bins_top(&c->bins) >= (int)order) {
@@ -481,7 +517,7 @@ bool __mcube_has_order(struct zone *zone, unsigned int order)
 
 	guard(rcu)();
 	s = rcu_dereference(zone->mcube);
-	return s && READ_ONCE(s->levels) >> order;
+	return s && READ_ONCE(s->levels) >> group_order(order);
 }
 
 /* For whoever asks is_free_buddy_page(): true while the frame is in a bin. */

@@ -72,7 +72,9 @@ struct mcube_container {
  * @lock: guards the lists.  Innermost: zone->lock, container lock, this.
  * @levels: bit l is set while level[l] has a container.
  * @level: containers with free frames that no CPU owns, by mcube_bins_top().
- *         A low level is a container nearly used up, a high one nearly free.
+ *         A low level is a container nearly used up, a high one nearly free,
+ *         the highest a spare: wholly free.
+ * @nr_spare: length of that highest list.
  * @all: active containers.
  * @nr: number of active containers.
  * @nr_dry: bits set in @dry.
@@ -90,6 +92,7 @@ struct mcube_store {
 	spinlock_t lock;	/* the lists, cursors and dry bits */
 	unsigned long levels;
 	struct list_head level[MCUBE_MAX_ORDER + 1];
+	unsigned int nr_spare;
 	struct list_head all;
 	unsigned int nr;
 	unsigned int nr_dry;
@@ -109,7 +112,8 @@ struct mcube_store {
  *                  or hints that it could not follow.
  * @MCUBE_UNCOVERED: movable requests of order > 0, which pass it by.
  * @MCUBE_TAKEN: containers taken from the buddy lists.
- * @MCUBE_RETURNED: containers given back, wholly free.
+ * @MCUBE_RETURNED: containers given back, wholly free, as there were spares
+ *                  enough.
  * @MCUBE_DISSOLVED: containers given back in part: memory pressure,
  *                   isolation, memory failure, switching off.
  * @MCUBE_NR_STATS: number of counters.
@@ -159,6 +163,7 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint);
 struct mcube_container *mcube_claim(struct mcube_store *s, unsigned int level,
 				    int cpu);
 void mcube_disown(struct mcube_container *c, int cpu);
+unsigned int mcube_max_spare(struct mcube_store *s);
 void mcube_give_back(struct mcube_container *c);
 bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
 			enum mcube_reason reason);

@@ -202,6 +202,104 @@ static void store_order_is_checked(struct kunit *test)
 	take_pages(test, 64);
 }
 
+/* Spare containers of all zones, and how many there may be. */
+static unsigned int count_spares(unsigned int *most)
+{
+	unsigned int nr = 0;
+	struct zone *zone;
+
+	*most = 0;
+	guard(rcu)();
+	for_each_populated_zone(zone) {
+		struct mcube_store *s = rcu_dereference(zone->mcube);
+
+		nr += READ_ONCE(s->nr_spare);
+		*most += mcube_max_spare(s);
+	}
+	return nr;
+}
+
+/* Empty that many containers, and more; returns how many spares there are. */
+static unsigned int make_spares(struct kunit *test, unsigned int containers)
+{
+	unsigned long i, nr = (unsigned long)containers << mcube_config.order;
+	struct page *page, *next;
+	unsigned int most;
+	LIST_HEAD(pages);
+
+	for (i = 0; i < nr; i++) {
+		page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN);
+		if (!page)
+			break;
+		list_add(&page->lru, &pages);
+	}
+	KUNIT_EXPECT_EQ(test, i, nr);
+	list_for_each_entry_safe(page, next, &pages, lru)
+		__free_page(page);
+	return count_spares(&most);
+}
+
+/* Of the containers that are emptied some stay, and are used before others. */
+static void store_keeps_spares(struct kunit *test)
+{
+	unsigned long returned = mcube_alloc_stat(MCUBE_RETURNED), taken;
+	unsigned int spares, most;
+
+	count_spares(&most);
+	if (!most)
+		kunit_skip(test, "no zone is large enough");
+	spares = make_spares(test, most + 4);
+	KUNIT_EXPECT_GE(test, spares, 1);
+	KUNIT_EXPECT_LE(test, spares, most);
+	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_RETURNED), returned);
+	KUNIT_EXPECT_LE(test, mcube_alloc_containers(),
+			spares + 2 * num_online_cpus() + 2);
+
+	taken = mcube_alloc_stat(MCUBE_TAKEN);
+	take_pages(test, 1U << (mcube_config.order - 1));
+	KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_TAKEN), taken);
+
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
+}
+
+/* A spare is a block of its order for whoever would fail without. */
+static void store_yields_spares(struct kunit *test)
+{
+	unsigned int order = mcube_config.order, most, blocks;
+	struct zone *zone;
+	bool found = false;
+
+	count_spares(&most);
+	if (!most)
+		kunit_skip(test, "no zone is large enough");
+	KUNIT_ASSERT_GE(test, make_spares(test, most), 1);
+	for_each_populated_zone(zone) {
+		struct mcube_store *s = rcu_access_pointer(zone->mcube);
+		unsigned int spares, left, more;
+		bool done;
+
+		if (!READ_ONCE(s->nr_spare))
+			continue;
+		found = true;
+		KUNIT_EXPECT_TRUE(test, mcube_has_order(zone, MAX_PAGE_ORDER));
+		spin_lock_irq(&zone->lock);
+		spares = s->nr_spare;
+		blocks = zone->free_area[order].nr_free;
+		done = mcube_dissolve(zone, order);
+		left = s->nr_spare;
+		more = zone->free_area[order].nr_free;
+		spin_unlock_irq(&zone->lock);
+		KUNIT_EXPECT_TRUE(test, done);
+		KUNIT_EXPECT_LT(test, left, spares);
+		/* The largest blocks do not merge any further. */
+		if (order == MAX_PAGE_ORDER)
+			KUNIT_EXPECT_EQ(test, more, blocks + 1);
+	}
+	KUNIT_EXPECT_TRUE(test, found);
+}
+
 /*
  * Whoever frees while the per-CPU list is locked, as an interrupt may, must
  * find the container all the same: from the buddy list of its type nobody
@@ -325,6 +423,8 @@ static struct kunit_case store_cases[] = {
 	KUNIT_CASE(store_follows_hints),
 	KUNIT_CASE(store_goes_without_trace),
 	KUNIT_CASE(store_order_is_checked),
+	KUNIT_CASE(store_keeps_spares),
+	KUNIT_CASE(store_yields_spares),
 	KUNIT_CASE(store_takes_pages_back_under_pcp_lock),
 #ifdef CONFIG_CONTIG_ALLOC
 	KUNIT_CASE(store_gives_way_to_isolation),

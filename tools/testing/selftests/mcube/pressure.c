@@ -294,6 +294,46 @@ TEST_F_TIMEOUT(pressure, hugetlb_pool, 300)
 	check_truth(_metadata);
 }
 
+/*
+ * Wholly free containers are kept, one part in 64 of a zone, but not from those
+ * who ask for larger blocks.
+ */
+TEST_F_TIMEOUT(pressure, spares_become_huge_pages, 300)
+{
+	long free = mcube_field("/proc/vmstat", "nr_free_pages"), size, most;
+	long returned = mcube_stat("returned"), dissolved, before, after;
+	char text[32];
+
+	if (self->huge < 0)
+		SKIP(return, "no hugetlb");
+	/* Emptied: enough to have spares, and some that are too many. */
+	EXPECT_EQ(0, hog(free / 4, NULL));
+	calm_down();
+	size = 1L << mcube_read_num(MCUBE_ALLOC "container_order");
+	most = self->before.managed / 64 / size;
+	before = mcube_stat("containers");
+	TH_LOG("%ld containers are left, %ld were given back; up to %ld spares",
+	       before, mcube_stat("returned") - returned, most);
+	EXPECT_LT(returned, mcube_stat("returned"));
+	/* The rest is in use here and there: by CPUs, and by page cache. */
+	EXPECT_LE(before * size - mcube_stat("free_pages"), free / 8);
+	EXPECT_LE(most / 2, before);
+	EXPECT_LE(mcube_stat("free_pages"), (most + 16) * size);
+
+	dissolved = mcube_stat("dissolved");
+	snprintf(text, sizeof(text), "%ld", self->huge + free / HUGE_PAGES);
+	ASSERT_EQ(0, mcube_write(NR_HUGEPAGES, text));
+	after = mcube_stat("containers");
+	TH_LOG("%ld of %s huge pages, %ld containers dissolved, %ld are left",
+	       mcube_read_num(NR_HUGEPAGES), text,
+	       mcube_stat("dissolved") - dissolved, after);
+	EXPECT_LT(dissolved, mcube_stat("dissolved"));
+	EXPECT_LT(after, before);
+	/* What is left has no room for another: CPUs own it, or it is in use. */
+	EXPECT_LE(mcube_stat("free_pages"), 16 * size);
+	check_truth(_metadata);
+}
+
 /* All memory but the reserves can be used, with and without a hint. */
 TEST_F_TIMEOUT(pressure, memory_filled_by_movable_pages, 600)
 {
