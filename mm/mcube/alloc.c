@@ -177,6 +177,15 @@ static bool hint_is_single(u32 hint)
 	return mcube_hint_color(hint) < 0 || mcube_hint_bank(hint) < 0;
 }
 
+static void set_dry(struct mcube_store *s, unsigned int key, bool dry)
+{
+	lockdep_assert_held(&s->lock);
+	if (dry == test_bit(key, s->dry))
+		return;
+	__change_bit(key, s->dry);
+	WRITE_ONCE(s->nr_dry, dry ? s->nr_dry + 1 : s->nr_dry - 1);
+}
+
 /*
  * Walk on from the cursor, a bounded number of steps.  When as many containers
  * as there are have not matched in a row, the key is dry until a frame of it
@@ -205,11 +214,34 @@ static struct mcube_container *search(struct mcube_store *s, u32 hint)
 		s->missed[key] = 0;
 	} else if (s->missed[key] >= s->nr) {
 		s->missed[key] = 0;
-		if (hint_is_single(hint) && !__test_and_set_bit(key, s->dry))
-			WRITE_ONCE(s->nr_dry, s->nr_dry + 1);
+		if (hint_is_single(hint))
+			set_dry(s, key, true);
 	}
 	spin_unlock_irqrestore(&s->lock, flags);
 	return found;
+}
+
+/*
+ * Take a block for the hint and let the cursor point there.  If its key was
+ * dry the new container is all that there is, and nobody need search the
+ * others once it is used up: dry again.  Not so if someone else, who moved the
+ * cursor, has taken one at the same time.
+ */
+static struct mcube_container *take_for(struct mcube_store *s, u32 hint)
+{
+	unsigned int key = hint_key(hint);
+	struct mcube_container *old = READ_ONCE(s->cursor[key]), *c;
+	bool dry = hint_is_single(hint) && test_bit(key, s->dry);
+	unsigned long flags;
+
+	c = mcube_take(s, -1, hint);
+	if (!c)
+		return NULL;
+	spin_lock_irqsave(&s->lock, flags);
+	set_dry(s, key, dry && s->cursor[key] == old);
+	WRITE_ONCE(s->cursor[key], c);
+	spin_unlock_irqrestore(&s->lock, flags);
+	return c;
 }
 
 static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
@@ -227,11 +259,9 @@ static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 		page = take_hinted(s, c, hint);
 	}
 	if (!page) {
-		c = mcube_take(s, -1, hint);
-		if (c) {
-			WRITE_ONCE(s->cursor[key], c);
+		c = take_for(s, hint);
+		if (c)
 			page = take_hinted(s, c, hint);
-		}
 	}
 	return page;
 }
@@ -298,9 +328,9 @@ static noinline void no_longer_dry(struct mcube_container *c, unsigned long pfn)
 		 MCUBE_MAX_VALUES;
 	spin_lock(&s->lock);
 	for (i = 0; i < ARRAY_SIZE(key); i++) {
-		if (!__test_and_clear_bit(key[i], s->dry))
+		if (!test_bit(key[i], s->dry))
 			continue;
-		WRITE_ONCE(s->nr_dry, s->nr_dry - 1);
+		set_dry(s, key[i], false);
 		WRITE_ONCE(s->cursor[key[i]], c);
 	}
 	spin_unlock(&s->lock);
