@@ -39,6 +39,9 @@
  *    for a cache color or a DRAM bank names its frame.  If the frame stood
  *    below another representative, that one is demoted to the largest group
  *    it still stands for, see mcube_bins_remove().
+ *  - Frames enter the bins when somebody wants them in that order.  Those of
+ *    a container from which only given frames are taken are loose: they are
+ *    in the bitmap alone, and the wholly free groups of each size are counted.
  *  - "Is this group free" is asked of a bitmap, one word for groups of up to
  *    64 frames, so that freeing touches no frame but its own and the slots.
  *  - The order in which a fresh container is filled is a choice.  Ascending,
@@ -150,6 +153,26 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 		b->nonempty &= ~BIT(level);
 }
 
+/* A loose frame became free, and with it the groups up to @level. */
+static void loose_add(struct mcube_bins *b, unsigned int level)
+{
+	unsigned int l;
+
+	for (l = 0; l <= level; l++)
+		if (!b->groups[l]++)
+			b->loose |= BIT(l);
+}
+
+/* A loose frame is about to be taken, and its groups cease to be free. */
+static void loose_del(struct mcube_bins *b, unsigned int off)
+{
+	unsigned int level = ascent(b->free, b->order, off), l;
+
+	for (l = 0; l <= level; l++)
+		if (!--b->groups[l])
+			b->loose &= ~BIT(l);
+}
+
 /**
  * mcube_bins_init() - make the bins of a container, all frames in use
  * @b: the bins.
@@ -165,6 +188,7 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base,
 	b->order = order;
 	b->nr_free = 0;
 	b->nonempty = 0;
+	b->loose = 0;
 	bitmap_zero(b->free, MCUBE_MAX_PAGES);
 	for (level = 0; level <= order; level++)
 		INIT_LIST_HEAD(&b->bin[level]);
@@ -184,8 +208,12 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 	__set_bit(off, b->free);
 	b->nr_free++;
 	level = ascent(b->free, b->order, off);
-	note_rep(b, off, level);
-	bin_add(b, off, level);
+	if (b->loose) {
+		loose_add(b, level);
+	} else {
+		note_rep(b, off, level);
+		bin_add(b, off, level);
+	}
 	return level;
 }
 
@@ -195,7 +223,7 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
  *
  * No group above the one taken is free, so no other frame changes its level.
  *
- * Return: the frame, or -1 when none is free.
+ * Return: the frame, or -1 when none is free, or those that are free are loose.
  */
 int mcube_bins_take(struct mcube_bins *b)
 {
@@ -224,11 +252,17 @@ int mcube_bins_take(struct mcube_bins *b)
  */
 void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 {
-	unsigned int level = b->base[off].private + 1;
+	unsigned int level;
 
+	b->nr_free--;
+	if (b->loose) {
+		loose_del(b, off);
+		__clear_bit(off, b->free);
+		return;
+	}
+	level = b->base[off].private + 1;
 	bin_del(b, off);
 	__clear_bit(off, b->free);
-	b->nr_free--;
 
 	while (level <= b->order) {
 		unsigned long rep = *rep_slot(b, level, off);
@@ -402,6 +436,55 @@ void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 }
 
 /**
+ * mcube_bins_fill_loose() - free all frames of a container, but keep them loose
+ * @b: the bins, fresh from mcube_bins_init().
+ *
+ * They stay loose until mcube_bins_sort(), or until the last one is taken.
+ */
+void mcube_bins_fill_loose(struct mcube_bins *b)
+{
+	unsigned int level, n = 1U << b->order;
+
+	for (level = 0; level <= b->order; level++)
+		b->groups[level] = n >> level;
+	b->loose = BIT(b->order + 1) - 1;
+	bitmap_set(b->free, 0, n);
+	b->nr_free = n;
+}
+
+/**
+ * mcube_bins_sort() - put loose frames into the bins
+ * @b: the bins; nothing happens if no frame is loose.
+ * @f: the order in which they enter; for containers of this order.
+ * @key: which variant of it; 0 for @f itself.
+ */
+void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
+{
+	unsigned int i, n = 1U << b->order;
+	DECLARE_BITMAP(in, MCUBE_MAX_PAGES);
+
+	if (!b->loose)
+		return;
+	b->loose = 0;
+	if (mcube_bins_full(b)) {
+		mcube_bins_fill(b, f, key);
+		return;
+	}
+	/* @free stays as it is: some look at it without a lock. */
+	bitmap_zero(in, MCUBE_MAX_PAGES);
+	for (i = 0; i < n; i++) {
+		unsigned int off = twist(f->off[i], n - 1, key), level;
+
+		if (!test_bit(off, b->free))
+			continue;
+		__set_bit(off, in);
+		level = ascent(in, b->order, off);
+		note_rep(b, off, level);
+		bin_add(b, off, level);
+	}
+}
+
+/**
  * mcube_bins_drain_group() - take out the lowest maximal free group
  * @b: the bins; fit only for more of these calls afterwards.
  * @order: set to the group's order.
@@ -416,16 +499,18 @@ int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order)
 	unsigned int first = find_first_bit(b->free, 1U << b->order);
 	unsigned int level = 0, i;
 
-	if (first == 1U << b->order)
+	if (first == 1U << b->order) {
+		b->nonempty = 0;
+		b->loose = 0;
 		return -1;
+	}
 	while (level < b->order && !(first & (1U << level)) &&
 	       group_free(b->free, level, first ^ (1U << level)))
 		level++;
 	bitmap_clear(b->free, first, 1U << level);
-	for (i = 0; i < 1U << level; i++)
+	for (i = 0; !b->loose && i < 1U << level; i++)
 		b->base[first + i].private = 0;
 	b->nr_free -= 1U << level;
-	b->nonempty = 0;
 	*order = level;
 	return first;
 }

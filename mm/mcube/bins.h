@@ -49,21 +49,27 @@ struct mcube_fill {
  * @order: the container has 2^@order frames, at most 2^MCUBE_MAX_ORDER.
  * @nr_free: frames in the bins.
  * @nonempty: bit l is set while bin[l] has a frame.
- * @free: bit per frame, set while the frame is in a bin.
+ * @loose: 0 if the free frames are in bins.  Else they are loose, in @free
+ *         alone, and bit l is set while a group of 2^l of them is wholly free.
+ * @free: bit per frame, set while the frame is free.
  * @bin: frames by level, head first.  A frame in bin l stands for a wholly
  *       free, aligned group of 2^l frames.
+ * @groups: wholly free, aligned groups of 2^l frames, while frames are loose.
  *
  * The caller serialises all calls on one instance.  While a frame is in a
  * bin these words of its struct page belong to the bins: lru (links),
- * private (level) and index (see rep_slot() in bins.c).
+ * private (level) and index (see rep_slot() in bins.c).  Those of a loose
+ * frame are left alone.
  */
 struct mcube_bins {
 	struct page *base;
 	unsigned int order;
 	unsigned int nr_free;
 	unsigned long nonempty;
+	unsigned long loose;
 	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
 	struct list_head bin[MCUBE_MAX_ORDER + 1];
+	u16 groups[MCUBE_MAX_ORDER + 1];
 };
 
 void mcube_bins_init(struct mcube_bins *b, struct page *base,
@@ -71,6 +77,8 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base,
 void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_seed seed, u64 key);
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
+void mcube_bins_fill_loose(struct mcube_bins *b);
+void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
 unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off);
 int mcube_bins_take(struct mcube_bins *b);
 int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
@@ -86,7 +94,7 @@ int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order);
  */
 static inline int mcube_bins_top(const struct mcube_bins *b)
 {
-	return fls_long(b->nonempty) - 1;
+	return fls_long(b->nonempty | b->loose) - 1;
 }
 
 /**

@@ -247,6 +247,9 @@ static bool block_in_sight(struct zone *zone)
  * @owner: CPU that shall own it, or -1.
  * @hint: frames that it shall have, or 0.
  *
+ * With a hint the frames stay out of the bins until a CPU claims the
+ * container: a hint takes a few in a hundred.
+ *
  * Leaves the zone its high watermark in the buddy lists: pages of the store
  * count as free, but those who need another type or order should find theirs
  * without dissolving what was just taken.
@@ -258,15 +261,15 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 {
 	const unsigned int nr = 1U << mcube_config.order;
 	struct zone *zone = s->zone;
-	struct mcube_container *c;
 	enum mcube_seed seed = READ_ONCE(mcube_config.seed);
+	struct mcube_container *c;
 	unsigned long flags, pfn;
 	struct page *page;
 	u64 key;
 
 	if (!block_in_sight(zone) || !may_take(zone, nr))
 		return NULL;
-	key = get_random_u64();
+	key = seed == MCUBE_SEED_PAPER ? 0 : get_random_u64();
 
 	spin_lock_irqsave(&zone->lock, flags);
 	page = s->open ? take_block(zone, hint) : NULL;
@@ -282,6 +285,8 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 	mcube_place_init(&c->place, pfn);
 	c->store = s;
 	c->owner = owner;
+	c->seed = seed;
+	c->key = key;
 	c->active = true;
 	spin_lock(&s->lock);
 	list_add(&c->all, &s->all);
@@ -292,9 +297,10 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 	/* Filling takes a while; only those who want this one need to wait. */
 	spin_unlock(&zone->lock);
 
-	if (seed == MCUBE_SEED_PAPER)
-		key = 0;
-	mcube_bins_fill(&c->bins, mcube_config.fill[seed], key);
+	if (hint)
+		mcube_bins_fill_loose(&c->bins);
+	else
+		mcube_bins_fill(&c->bins, mcube_config.fill[seed], key);
 	mcube_relist(c);
 	this_cpu_inc(mcube_stats.nr[MCUBE_TAKEN]);
 	spin_unlock_irqrestore(&c->lock, flags);
@@ -330,6 +336,8 @@ struct mcube_container *mcube_claim(struct mcube_store *s, unsigned int level,
 		spin_lock_irqsave(&c->lock, flags);
 		if (c->active && c->owner < 0 && c->bins.nr_free) {
 			c->owner = cpu;
+			mcube_bins_sort(&c->bins, mcube_config.fill[c->seed],
+					c->key);
 			mcube_relist(c);
 			spin_unlock_irqrestore(&c->lock, flags);
 			return c;
@@ -450,7 +458,7 @@ static struct mcube_container *find_victim(struct mcube_store *s,
 				     struct mcube_container, node);
 	else
 		list_for_each_entry(i, &s->all, all)
-			if (READ_ONCE(i->bins.nonempty) >> order) {
+			if (mcube_bins_top(&i->bins) >= (int)order) {
 				c = i;
 				break;
 			}

@@ -40,6 +40,9 @@ struct mcube_place {
  * @active: the container holds its block.
  * @owner: CPU that allocates from it, or -1.  Advice: any CPU may take from
  *         any container under @lock.
+ * @seed: in which order its frames enter the bins, as set when it was taken,
+ *        and
+ * @key: which variant of that order.
  * @place: where its colors and banks lie.
  * @store: the zone's store; constant while @active.
  * @bins: the free frames.
@@ -56,6 +59,8 @@ struct mcube_container {
 	spinlock_t lock;	/* everything but the lists */
 	bool active;
 	int owner;
+	enum mcube_seed seed;
+	u64 key;
 	struct mcube_place place;
 	struct mcube_store *store;
 	struct mcube_bins bins;

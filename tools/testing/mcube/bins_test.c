@@ -447,3 +447,149 @@ TEST(shuffle_is_a_permutation)
 		}
 	}
 }
+
+/* Level of the largest free group, frame by frame. */
+static int brute_top(const bool *free, unsigned int order)
+{
+	int level;
+
+	for (level = order; level >= 0; level--) {
+		unsigned int off, i;
+
+		for (off = 0; off < 1U << order; off += 1U << level) {
+			for (i = off; i < off + (1U << level) && free[i]; i++)
+				;
+			if (i == off + (1U << level))
+				return level;
+		}
+	}
+	return -1;
+}
+
+/* Loose frames are in the bitmap and nowhere else. */
+static bool check_loose(const struct mcube_bins *b, const bool *free)
+{
+	unsigned int off, level, nr_free = 0;
+
+	for (off = 0; off < 1U << b->order; off++) {
+		nr_free += free[off];
+		if (!EXPECT_EQ(!!test_bit(off, b->free), free[off]))
+			return false;
+	}
+	for (level = 0; level <= b->order; level++)
+		if (!EXPECT_TRUE(list_empty(&b->bin[level])))
+			return false;
+	return EXPECT_EQ(b->nr_free, nr_free) && EXPECT_EQ(b->nonempty, 0) &&
+	       EXPECT_EQ(mcube_bins_top(b), brute_top(free, b->order));
+}
+
+/* One random operation on loose frames. */
+static bool step_loose(struct mcube_bins *b, bool *free)
+{
+	unsigned int n = 1U << b->order, x = get_random_u32_below(n), i;
+	DECLARE_BITMAP(sel, FRAMES);
+	bool any = false;
+	int off;
+
+	if (!free[x] && get_random_u32_below(2)) {
+		mcube_bins_put(b, x);
+		free[x] = true;
+		return true;
+	}
+	if (free[x] && get_random_u32_below(2)) {
+		mcube_bins_remove(b, x);
+		free[x] = false;
+		return true;
+	}
+	bitmap_zero(sel, FRAMES);
+	for (i = x % 16; i < n; i += 16) {
+		__set_bit(i, sel);
+		any |= free[i];
+	}
+	off = mcube_bins_take_from(b, sel, NULL);
+	if (!EXPECT_EQ(off >= 0, any))
+		return false;
+	if (off < 0)
+		return true;
+	if (!EXPECT_TRUE(free[off] && test_bit(off, sel)))
+		return false;
+	free[off] = false;
+	return true;
+}
+
+/* Frames that only hints take: loose, then sorted, at any moment. */
+TEST(loose_frames_and_their_way_into_the_bins)
+{
+	struct mcube_fill *f = malloc(sizeof(*f));
+	static struct page before[FRAMES];
+	unsigned int order, round, i, steps;
+	bool free_frames[FRAMES];
+	struct mcube_bins *b;
+
+	for (order = 0; order <= MCUBE_MAX_ORDER; order++) {
+		mcube_fill_build(f, order, order & 1, get_random_u64());
+		for (round = 0; round < 20; round++) {
+			b = fresh(0, order);
+			memset(free_frames, 0, sizeof(free_frames));
+			memset(free_frames, true, 1U << order);
+			mcube_bins_fill_loose(b);
+			memcpy(before, frames[0], sizeof(before));
+			steps = round ? get_random_u32_below(2 << order) : 0;
+			for (i = 0; i < steps && b->loose; i++) {
+				EXPECT_EQ(mcube_bins_take(b), -1);
+				if (!step_loose(b, free_frames) ||
+				    !check_loose(b, free_frames))
+					goto out;
+			}
+			/* Nothing was written to them. */
+			EXPECT_FALSE(memcmp(before, frames[0], sizeof(before)));
+			mcube_bins_sort(b, f, get_random_u64());
+			if (!EXPECT_EQ(b->loose, 0) || !check(b, free_frames))
+				goto out;
+			for (i = 0; i < 200; i++)
+				if (!step(b, free_frames, 50) ||
+				    !check(b, free_frames))
+					goto out;
+		}
+	}
+out:
+	free(f);
+}
+
+TEST(loose_frames_sorted_are_a_fresh_container)
+{
+	struct mcube_fill *f = malloc(sizeof(*f));
+	struct mcube_bins *a = fresh(0, MCUBE_MAX_ORDER);
+	struct mcube_bins *b = fresh(1, MCUBE_MAX_ORDER);
+	u64 key = get_random_u64();
+	unsigned int i;
+
+	mcube_fill_build(f, MCUBE_MAX_ORDER, MCUBE_SEED_SHUFFLE, key);
+	mcube_bins_fill(a, f, key);
+	mcube_bins_fill_loose(b);
+	mcube_bins_sort(b, f, key);
+	for (i = 0; i < FRAMES; i++)
+		if (!EXPECT_EQ(mcube_bins_take(a), mcube_bins_take(b)))
+			break;
+	free(f);
+}
+
+TEST(drain_of_loose_frames)
+{
+	struct mcube_bins *b = fresh(0, MCUBE_MAX_ORDER);
+	unsigned int order, frames_out = 0;
+
+	mcube_bins_fill_loose(b);
+	mcube_bins_remove(b, 0);
+	while (mcube_bins_drain_group(b, &order) >= 0)
+		frames_out += 1U << order;
+	EXPECT_EQ(frames_out, FRAMES - 1);
+	EXPECT_EQ(b->nr_free, 0);
+	EXPECT_EQ(mcube_bins_top(b), -1);
+
+	mcube_bins_init(b, frames[0], MCUBE_MAX_ORDER);
+	mcube_bins_fill_loose(b);
+	EXPECT_EQ(mcube_bins_drain_group(b, &order), 0);
+	EXPECT_EQ(order, MCUBE_MAX_ORDER);
+	EXPECT_EQ(mcube_bins_drain_group(b, &order), -1);
+}
