@@ -364,10 +364,8 @@ bool mcube_free(unsigned long pfn)
 		__count_vm_event(PGFREE);
 		if (unlikely(READ_ONCE(c->store->nr_dry)))
 			no_longer_dry(c, pfn);
-		if (c->owner < 0) {
-			mcube_relist(c);
+		if (c->owner < 0 && mcube_relist(c))
 			full = mcube_bins_full(&c->bins);
-		}
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (unlikely(full))

@@ -177,14 +177,18 @@ void mcube_store_close(struct mcube_store *s);
 /**
  * mcube_relist() - put a container on the list that it belongs on now
  * @c: the container, active, locked.
+ *
+ * Return: true if that is another one than before.
  */
-static inline void mcube_relist(struct mcube_container *c)
+static inline bool mcube_relist(struct mcube_container *c)
 {
 	int level = c->owner < 0 ? mcube_bins_top(&c->bins) : -1;
 
 	/* Only the holder of the container's lock changes c->level. */
-	if (unlikely(level != c->level))
-		__mcube_relist(c, level);
+	if (likely(level == c->level))
+		return false;
+	__mcube_relist(c, level);
+	return true;
 }
 
 /* table.c: descriptors by page frame number */
