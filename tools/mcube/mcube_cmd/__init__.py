@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The mcube command: look at, switch and measure page placement.
+
+One module per subcommand on top of a few that know one thing each:
+
+    cli        arguments, errors, exit status
+     +- cmd_check  cmd_status  cmd_apply  cmd_map  cmd_pages  cmd_corun
+         |           |            |          |        |          |
+         +- machine  +-- policy --+          |        |          +- perf, race
+         |  (caches, |   (profiles, counters)|        |
+         |  CPUs)    |                       |        |
+         +-----------+------- addrmap -------+--------+- pagemap
+                 (color and bank of a frame)
+    host       files of /sys and /proc, the kernel's log
+    term       tables, heat lines, errors with advice
+
+Only the standard library is used; matplotlib where a picture is asked for.
+"""

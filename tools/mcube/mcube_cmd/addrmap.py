@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Color and bank of a page frame, by the map that the kernel has in force.
+
+A dimension (color or bank) is a list of XOR masks, the parity of the address
+under mask i being bit i of the value, and at most one table, whose entry
+(pfn >> shift) % length gives the bits above them:
+
+    value = table[(pfn >> shift) % len] << masks | parities
+
+It is worked out here from the text in sysfs, sharing nothing with the kernel.
+"""
+
+import re
+
+from . import host
+from .term import Failure, bar
+
+MAP = "/sys/kernel/mm/mcube/map"
+PAGE_SHIFT = 12
+LOW_BITS = 12           # of a frame number, looked up at once
+
+
+def parity(x):
+    """1 if an odd number of bits is set."""
+    return x.bit_count() & 1
+
+
+class Dim:
+    """How one property of a page follows from its address."""
+
+    def __init__(self, text):
+        self.text = " ".join(re.sub(r"\s*,\s*(?=0x|table)", " ", text, flags=re.I).split())
+        self.masks, self.table, self.shift = [], [], 0
+        if not self.text:
+            raise Failure("an empty address map", "write masks, a table or 'none'")
+        for word in [] if self.text == "none" else self.text.split():
+            try:
+                self.add(word)
+            except ValueError as e:
+                raise Failure(f"'{word}' is no part of an address map",
+                              "write \"0x1000 0x2000\", \"table:SHIFT:v,v,v\", both, or "
+                              "\"none\"") from e
+        self.nr = (max(self.table) + 1 if self.table else 1) << len(self.masks)
+        frames = [m >> PAGE_SHIFT for m in self.masks]
+        self.low = [self.parities(frames, low) for low in range(1 << LOW_BITS)]
+        self.frames, self.high = frames, {}
+
+    def add(self, word):
+        """Take in one word of the text."""
+        if word.startswith("table:"):
+            _, shift, values = word.split(":")
+            self.shift, self.table = int(shift), [int(v) for v in values.split(",")]
+            return
+        if not word.lower().startswith("0x"):
+            raise ValueError(word)
+        self.masks.append(int(word, 16))
+
+    @staticmethod
+    def parities(masks, pfn):
+        """The bits that the masks give."""
+        return sum(parity(pfn & m) << i for i, m in enumerate(masks))
+
+    def value(self, pfn):
+        """Color or bank of a frame."""
+        top = pfn >> LOW_BITS
+        high = self.high.get(top)
+        if high is None:
+            high = self.high[top] = self.parities(self.frames, top << LOW_BITS)
+        out = self.low[pfn & (1 << LOW_BITS) - 1] ^ high
+        if self.table:
+            out |= self.table[(pfn >> self.shift) % len(self.table)] << len(self.masks)
+        return out
+
+    def values(self, pfns):
+        """Colors or banks of frames."""
+        return [self.value(pfn) for pfn in pfns]
+
+    def counts(self, pfns):
+        """How many of the frames have each value."""
+        out = [0] * self.nr
+        for pfn in pfns:
+            out[self.value(pfn)] += 1
+        return out
+
+    def steps(self, pfn):
+        """How the value comes about: [(mask or table as text, what it gives)]."""
+        out = [(f"{m:#x}", parity((pfn << PAGE_SHIFT) & m)) for m in self.masks]
+        if self.table:
+            i = (pfn >> self.shift) % len(self.table)
+            out.append((f"table entry {i}", self.table[i]))
+        return out
+
+    def top_bit(self):
+        """Highest address bit that any mask looks at; -1 without masks."""
+        return max(self.masks, default=0).bit_length() - 1
+
+    def plain_bits(self):
+        """Address bits, if each mask is a single bit; else None."""
+        if self.table or any(m.bit_count() != 1 for m in self.masks):
+            return None
+        return sorted(m.bit_length() - 1 for m in self.masks)
+
+
+class Map:
+    """The two dimensions, and where they come from."""
+
+    def __init__(self, color, bank, source="given", color_bytes=0):
+        self.color, self.bank = Dim(color), Dim(bank)
+        self.source, self.color_bytes = source, color_bytes
+
+    @classmethod
+    def of_kernel(cls):
+        """The map in force; None without an mcube kernel."""
+        color, bank = host.read(f"{MAP}/color_map"), host.read(f"{MAP}/bank_map")
+        if color is None or bank is None:
+            return None
+        return cls(color, bank, host.read(f"{MAP}/source", "?"),
+                   host.number(f"{MAP}/color_bytes", 0))
+
+    @classmethod
+    def of_args(cls, args):
+        """The kernel's map, or parts of it as given on the command line."""
+        found = cls.of_kernel()
+        if args.color_map is None and args.bank_map is None:
+            if found is None:
+                raise Failure(f"this kernel has no address map ({MAP} is not there)",
+                              "boot an mcube kernel (see 'mcube check'), or give the map by "
+                              "--color-map and --bank-map")
+            return found
+        return cls(args.color_map or (found.color.text if found else "none"),
+                   args.bank_map or (found.bank.text if found else "none"))
+
+    def dims(self):
+        """[(name, dimension)]."""
+        return [("color", self.color), ("bank", self.bank)]
+
+    def as_json(self):
+        """For JSON output."""
+        return {"colors": self.color.nr, "banks": self.bank.nr, "color_map": self.color.text,
+                "bank_map": self.bank.text, "color_bytes": self.color_bytes,
+                "source": self.source}
+
+
+def arguments(parser):
+    """Options of subcommands that work on a map."""
+    parser.add_argument("--color-map", metavar="MAP", help="use this map instead of the kernel's, "
+                        "for example \"0x1000 0x2000\"")
+    parser.add_argument("--bank-map", metavar="MAP", help="likewise")
+
+
+def run_lengths(frames):
+    """Lengths of the runs of consecutive frames, upward or downward."""
+    out = []
+    last = step = None
+    for pfn in frames:
+        if last is not None and pfn - last in (1, -1) and step in (None, pfn - last):
+            step = pfn - last
+            out[-1] += 1
+        else:
+            step = None
+            out.append(1)
+        last = pfn
+    return out
+
+
+def grid(found, pfns):
+    """How many frames have each pair: rows are banks, columns colors."""
+    out = [[0] * found.color.nr for _ in range(found.bank.nr)]
+    for pfn in pfns:
+        out[found.bank.value(pfn)][found.color.value(pfn)] += 1
+    return out
+
+
+def heat(dim, pfns):
+    """One character per value of a dimension."""
+    return bar(dim.values(pfns), dim.nr)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube apply, mcube off: switch a policy on, switch all of them off."""
+
+from . import policy
+from .term import Failure, print_json, table
+
+APPLY = "switch a policy on by the name of its profile"
+OFF = "switch all policies off; every page goes back to the stock allocator"
+APPLY_EXAMPLE = """examples:
+  mcube apply --list         what there is
+  mcube apply m3             pages spread over colors and banks
+  mcube apply m3 --dry-run   what would be written
+"""
+OFF_EXAMPLE = """example:
+  mcube off
+"""
+
+
+def apply_arguments(parser):
+    """Options of mcube apply."""
+    parser.add_argument("profile", nargs="?", help="name of a profile")
+    parser.add_argument("--list", action="store_true", help="list the profiles")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def off_arguments(parser):
+    """Options of mcube off."""
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def state(profile):
+    """One word on a profile."""
+    if not profile.available():
+        return "not in this kernel"
+    return "in force" if profile.in_force() else "available"
+
+
+def show_list(args):
+    """All profiles."""
+    found = policy.profiles().values()
+    rows = [{"name": p.name, "state": state(p), "title": p.title, "apply": p.apply}
+            for p in found]
+    if args.json:
+        print_json(rows)
+        return 0
+    print("\n".join(table(["profile", "state", "what it does"],
+                          [[r["name"], r["state"], r["title"]] for r in rows], 3)))
+    return 0
+
+
+def dry_run(args, pairs):
+    """What would be written, in order."""
+    rows = [{"file": f, "now": policy.current(f), "value": v} for f, v in pairs]
+    if args.json:
+        print_json({"write": rows})
+    for r in [] if args.json else rows:
+        print(f"{policy.SYSFS}/{r['file']}: would write '{r['value']}' (now "
+              f"{'not there' if r['now'] is None else repr(r['now'])})")
+    return 0
+
+
+def show_changes(args, changed, nothing):
+    """What was changed."""
+    if args.json:
+        print_json({"changed": [{"file": f, "before": a, "after": b} for f, a, b in changed]})
+        return
+    for file, old, new in changed:
+        print(f"{policy.SYSFS}/{file}: {old} -> {new}")
+    if not changed:
+        print(nothing)
+
+
+def apply(args):
+    """mcube apply."""
+    if args.list or not args.profile:
+        if not args.list:
+            raise Failure("no profile was named", "choose one from 'mcube apply --list'")
+        return show_list(args)
+    profile = policy.profile(args.profile)
+    if args.dry_run:
+        return dry_run(args, profile.apply)
+    policy.need_kernel()
+    changed = [] if profile.in_force() else policy.write_all(profile.apply)
+    show_changes(args, changed, f"{profile.name} is in force already")
+    if changed and not args.json:
+        print(f"{profile.name} is in force. Pages placed earlier stay where they are; "
+              "'mcube off' undoes it.")
+    return 0
+
+
+def off(args):
+    """mcube off."""
+    if args.dry_run:
+        return dry_run(args, policy.off_pairs())
+    policy.need_kernel()
+    changed, failed = policy.switch_off()
+    show_changes(args, changed, "" if failed else "all policies are off already")
+    if failed:
+        raise failed[0]
+    return 0

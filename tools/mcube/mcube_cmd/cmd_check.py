@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube check: what this kernel and machine can do, what is missing, what next.
+
+Each finding is "ok", "note" (a limit that one should know of) or "missing"
+(placement cannot be used before it is mended). Every line has to be true on a
+stock kernel, in a container, for a normal user and in a guest.
+"""
+
+import gzip
+import importlib.util
+import os
+import platform
+
+from . import addrmap, cmd_map, host, machine, pagemap, perf, policy
+from .term import print_json, size
+
+HELP = "what this kernel and machine can do, what is missing, what to do next"
+EXAMPLE = """examples:
+  mcube check
+  mcube check --json
+exit status: 0 ready to use, 1 something is missing
+"""
+GUIDE = "Documentation/admin-guide/mm/mcube/start.rst"
+
+
+def arguments(parser):
+    """Options."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def item(name, state, text, then=""):
+    """One finding."""
+    return {"name": name, "state": state, "text": text, "next": then}
+
+
+def config(symbol):
+    """A symbol's value in the running kernel's configuration; None if there is no copy of it."""
+    text = None
+    for path in ("/proc/config.gz", f"/boot/config-{platform.release()}"):
+        try:
+            data = host.at(path).read_bytes()
+            text = (gzip.decompress(data) if path.endswith(".gz") else data).decode()
+            break
+        except (OSError, EOFError, gzip.BadGzipFile):
+            continue
+    if text is None:
+        return None
+    for line in text.splitlines():
+        if line.startswith(f"CONFIG_{symbol}="):
+            return line.partition("=")[2]
+    return "n"
+
+
+def kernel():
+    """The mcube interface."""
+    name = platform.release()
+    if policy.present():
+        systems = policy.systems()
+        if systems:
+            yield item("kernel", "ok", f"{name} has mcube: address map, {', '.join(systems)}")
+        else:
+            yield item("kernel", "missing", f"{name} has the address map but no policy",
+                       "build it with CONFIG_MCUBE_ALLOC=y")
+        return
+    value = config("MCUBE")
+    if not host.names("/sys/kernel"):
+        why = "/sys is not mounted, so there is nothing to see"
+        then = "mount -t sysfs sysfs /sys"
+    elif value == "y":
+        why = "is built with CONFIG_MCUBE but /sys/kernel/mm/mcube is not there"
+        then = "look for it in the kernel's log: dmesg | grep mcube"
+    else:
+        why = "has no mcube" + ("" if value is None else " (CONFIG_MCUBE is not set)")
+        then = f"boot an mcube kernel ({GUIDE}); 'make demo' shows one in QEMU, changing nothing"
+    yield item("kernel", "missing", f"{name} {why}", then)
+
+
+def rights():
+    """Who runs this, and where."""
+    held = machine.container()
+    if not host.is_root():
+        yield item("user", "missing", "not root: apply, off, map set and pages need it, to look at "
+                   "the rest does not", "run it by sudo")
+    elif machine.in_user_namespace():
+        yield item("user", "missing", "root of a user namespace only, which may change no kernel "
+                   "setting", "run it as root of the machine")
+    elif policy.present() and (why := policy.why_not_writable()):
+        yield item("user", "missing", f"root, but settings cannot be written: {why}",
+                   "run it on the host")
+    else:
+        yield item("user", "ok", "root")
+    if held:
+        yield item("container", "note", f"in a container ({held}): kernel, CPU and memory are the "
+                   "host's, and a policy set here holds for all of it")
+    visible = pagemap.own_frames_visible()
+    if visible is None:
+        yield item("pagemap", "note", "/proc/self/pagemap is not there: 'mcube pages' cannot work",
+                   "build the kernel with CONFIG_PROC_PAGE_MONITOR")
+    elif not visible:
+        yield item("pagemap", "note", "page frame numbers are hidden from this user: 'mcube pages' "
+                   "will not work", "it needs CAP_SYS_ADMIN: run it by sudo"
+                   + (", on the host" if held else ""))
+    else:
+        yield item("pagemap", "ok", "page frame numbers can be read")
+
+
+def hypervisor(events):
+    """Whether physical addresses are what they seem."""
+    name = machine.hypervisor()
+    if name is None:
+        yield item("hypervisor", "ok", "none: physical addresses are the machine's")
+    elif events.kind == "model":
+        yield item("hypervisor", "ok", f"{name} with a model of caches and DRAM: colors and banks "
+                   "are those of the model, costs are modelled cycles")
+    elif machine.emulated():
+        yield item("hypervisor", "note", f"{name}: the CPU is emulated, there are no caches behind "
+                   "it; placement can be looked at, its effect cannot be measured",
+                   "for effects, run the emulator with the memory model")
+    else:
+        yield item("hypervisor", "note", f"{name}: colors and banks of guest-physical addresses "
+                   "mean nothing to the host's caches", "back this guest's memory by 1 GiB pages "
+                   "on the host, or use the host itself")
+
+
+def describe(cache):
+    """A cache in words."""
+    text = f"{size(cache.bytes)}, {cache.ways or 'fully associative,'}"
+    text += f" ways, {cache.sets} sets" if cache.ways else f" {cache.sets} sets"
+    if cache.complex_index or cache.sliced:
+        index = "spread over slices by a hash of the address"
+    else:
+        index = "indexed by address bits" if cache.complex_index is False else \
+            "whether by a hash of the address is not known to sysfs"
+    return f"{text} of {cache.line} bytes, {index}"
+
+
+def fit(every, found):
+    """How the color map fits the caches: (state, sentence), or None if that cannot be told.
+
+    The cache that the kernel has in mind is the one of nr_colors * color_bytes.
+    """
+    bits = found.color.plain_bits()
+    whole = found.color_bytes * found.color.nr
+    for cache in [c for c in every if c.bytes == whole] or reversed(every):
+        if not bits or not cache.line or not cache.sets:
+            continue
+        sets = (1 << bits[-1] + 1) // cache.line
+        alone = ": colors keep programs apart in L2 alone" \
+            if cache.level < every[-1].level else ""
+        if cache.sets == sets:
+            return "note" if alone else "ok", (f"the color map is that of the {sets} sets of "
+                                               f"L{cache.level}{alone}")
+        if cache.sets % sets == 0:
+            return "ok", (f"the color map takes L{cache.level} as {cache.sets // sets} slices of "
+                          f"{sets} sets, or leaves index bits out")
+        return "note", (f"the color map is for a multiple of {sets} sets, and L{cache.level} has "
+                        f"{cache.sets}")
+    return None
+
+
+def modelled(model, found):
+    """The modelled machine, and whether the map in force is its map."""
+    yield item("model", "ok", f"machine '{model.get('name', '?')}': last-level cache of "
+               f"{model.get('llc_sets', '?')} sets, {model.get('llc_ways', '?')} ways, "
+               f"{model.get('colors', '?')} colors, {model.get('banks', '?')} banks")
+    for name, dim in found.dims() if found else ():
+        if (nr := model.get(f"{name}s")) and nr != str(dim.nr):
+            yield item(f"{name} map", "note", f"the map in force has {dim.nr} {name}s, the "
+                       f"modelled machine {nr}", f"mcube map set --{name} as its description says")
+
+
+def caches(found):
+    """Level 2 and 3, by CPUID where it can be asked."""
+    info = machine.cpuinfo()
+    model = info.get("model name") or platform.machine()
+    yield item("cpu", "ok", f"{model}, {machine.nodes()} memory node"
+               + ("s, each zone with a store of its own" if machine.nodes() > 1 else ""))
+    if model := perf.model():
+        yield from modelled(model, found)
+        return
+    every, source = machine.caches()
+    if not every:
+        yield item("caches", "note", "neither CPUID nor sysfs tells of any L2 or L3",
+                   "give the color map by hand: mcube map set --color")
+    for cache in every:
+        yield item(f"L{cache.level}", "ok", f"{describe(cache)} (by {source})")
+    if every and found and found.color.nr > 1 and (fits := fit(every, found)):
+        state, text = fits
+        yield item("color map", state, text, "" if state == "ok" else
+                   "see Documentation/mm/mcube/map.rst, 'Finding your masks'")
+
+
+def maps(found):
+    """Whether colors and banks are known, and can be true."""
+    if found is None:
+        return
+    where = dict(w.split("=", 1) for w in found.source.split() if "=" in w)
+    if found.color.nr == 1 and found.bank.nr == 1:
+        yield item("address map", "missing", "neither colors nor banks are known",
+                   "mcube map set --color \"0x1000 0x2000 ...\"; Documentation/mm/mcube/map.rst "
+                   "tells how to find the masks")
+        return
+    per = f" of {size(found.color_bytes)}" if found.color_bytes else ""
+    color = f"{found.color.nr} colors{per} (from {where.get('color', '?')})" \
+        if found.color.nr > 1 else "colors not known"
+    bank = f"{found.bank.nr} banks (from {where.get('bank', '?')})" \
+        if found.bank.nr > 1 else "banks not known"
+    then = "" if found.bank.nr > 1 else "optional: mcube map set --bank \"0x... 0x...\""
+    yield item("address map", "ok" if found.bank.nr > 1 and found.color.nr > 1 else "note",
+               f"{color}, {bank}", then)
+    for line in cmd_map.doubts(found, machine.memory_end()):
+        yield item("address map", "note", line, "check the masks: 'mcube map'")
+
+
+def measuring(events):
+    """perf and what it can count."""
+    if not perf.tool():
+        yield item("perf", "note", "perf is not installed: 'mcube corun' has only time to go by",
+                   "apt install linux-perf")
+        return
+    paranoid = host.number("/proc/sys/kernel/perf_event_paranoid")
+    level = "" if paranoid is None else f", perf_event_paranoid {paranoid}"
+    name = f"perf {perf.version() or ''}".strip()
+    if events.roles:
+        yield item("perf", "ok", f"{name} counts {', '.join(events.roles)}; {events.note}"
+                   f"{level}")
+        if "misses" not in events.roles:
+            yield item("perf", "note", "misses of the last-level cache cannot be counted")
+        return
+    then = ""
+    if paranoid is not None and paranoid > 2 and not host.is_root():
+        then = "sysctl kernel.perf_event_paranoid=2, or run it by sudo"
+    elif machine.hypervisor() and not machine.emulated():
+        then = "have the hypervisor give this guest a virtual PMU"
+    yield item("perf", "note", f"{name}: {events.note}{level}; 'mcube corun' "
+               + ("has nothing to go by but --events" if machine.emulated() else
+                  "has only time to go by"), then)
+
+
+def surroundings():
+    """What goes past the policies, and what pictures need."""
+    text = host.read("/sys/kernel/mm/transparent_hugepage/enabled", "")
+    if "[always]" in text:
+        yield item("huge pages", "note", "transparent huge pages are always on: they pass the "
+                   "policies by and count as 'uncovered'",
+                   "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+    elif text:
+        word = "on request only" if "[madvise]" in text else "off"
+        yield item("huge pages", "ok", f"transparent huge pages are {word}")
+    else:
+        yield item("huge pages", "ok", "this kernel has no transparent huge pages")
+    if importlib.util.find_spec("matplotlib"):
+        yield item("pictures", "ok", "matplotlib is there for --png")
+    else:
+        yield item("pictures", "note", "no matplotlib: --png will not work",
+                   "apt install python3-matplotlib")
+
+
+def collect():
+    """All findings in order."""
+    found, events = addrmap.Map.of_kernel(), perf.find()
+    out = [*kernel(), *rights(), *hypervisor(events), *caches(found), *maps(found),
+           *measuring(events), *surroundings()]
+    missing = [i for i in out if i["state"] == "missing"]
+    if missing:
+        then = missing[0]["next"]
+    else:
+        forced = [p.name for p in policy.profiles().values() if p.in_force()]
+        then = f"{forced[0]} is in force: mcube status" if forced else "mcube apply m3"
+    return {"usable": not missing, "items": out, "next": then}
+
+
+def show(data):
+    """For people."""
+    wide = min(os.get_terminal_size().columns, 120) if os.isatty(1) else 100
+    for i in data["items"]:
+        lead = f"{i['state']:8}{i['name']:12}"
+        for line in wrap(i["text"], wide - len(lead)):
+            print(f"{lead}{line}")
+            lead = " " * len(lead)
+        for line in wrap(f"-> {i['next']}", wide - len(lead)) if i["next"] else []:
+            print(f"{lead}{line}")
+    missing = sum(i["state"] == "missing" for i in data["items"])
+    print(f"\n{'ready to use' if data['usable'] else f'{missing} missing'}; next: {data['next']}")
+
+
+def wrap(text, width):
+    """Lines of at most so many characters."""
+    line = ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    yield line
+
+
+def run(args):
+    """mcube check."""
+    data = collect()
+    if args.json:
+        print_json(data)
+    else:
+        show(data)
+    return 0 if data["usable"] else 1

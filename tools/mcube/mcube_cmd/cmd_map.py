@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube map: show, set and explain the address map."""
+
+from . import addrmap, machine, policy
+from .addrmap import PAGE_SHIFT
+from .term import Failure, print_json, size
+
+HELP = "show, set or explain the address map"
+EXAMPLE = """examples:
+  mcube map                               what is in force
+  mcube map --explain 0x12345000          color and bank of an address, bit by bit
+  mcube map set --color "0x1000 0x2000 0x4000 0x8000 0x10000"
+  mcube map set --bank "0x24000 0x48000 0x90000 0x2000"
+"""
+NAMES = {"color": "which cache sets it competes for", "bank": "which DRAM bank it lies in"}
+
+
+def arguments(parser):
+    """Options."""
+    parser.add_argument("action", nargs="?", choices=["show", "set"], default="show")
+    parser.add_argument("--color", metavar="MAP", help="set: masks, a table or none")
+    parser.add_argument("--bank", metavar="MAP", help="set: likewise")
+    parser.add_argument("--explain", metavar="PHYS", action="append", default=[],
+                        help="color and bank of a physical address (hexadecimal with 0x)")
+    addrmap.arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def address(text):
+    """A physical address from the command line."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << 52:
+        raise Failure(f"'{text}' is no physical address",
+                      "write it as /proc/iomem does with 0x in front, for example 0x12345000")
+    return value
+
+
+def explain(found, phys):
+    """Color and bank of an address, as a dictionary."""
+    pfn = phys >> PAGE_SHIFT
+    out = {"address": phys, "frame": pfn, "node": machine.node_of(machine.zones(), pfn)}
+    for name, dim in found.dims():
+        out[name] = dim.value(pfn)
+        out[f"{name}_steps"] = dim.steps(pfn)
+    return out
+
+
+def show_explained(found, row):
+    """The same for people."""
+    where = f"node {row['node']}" if row["node"] is not None else "no memory of this machine"
+    print(f"address {row['address']:#x}: frame {row['frame']:#x}, {where}")
+    for name, dim in found.dims():
+        if dim.nr == 1:
+            print(f"  {name}: not distinguished by this map")
+            continue
+        how = ", ".join(f"{what}: {bit}" for what, bit in row[f"{name}_steps"])
+        print(f"  {name} {row[name]} of {dim.nr}   ({how}; the first is the lowest bit)")
+
+
+def show(found):
+    """The map for people."""
+    print(f"source: {found.source}")
+    for name, dim in found.dims():
+        per = ""
+        if name == "color" and found.color_bytes:
+            per = f" of {size(found.color_bytes)} of cache each"
+        print(f"{dim.nr} {name}s{per}: {NAMES[name]}")
+        for i, mask in enumerate(dim.masks):
+            bits = [b for b in range(mask.bit_length()) if mask >> b & 1]
+            print(f"  bit {i} = parity of address bits {', '.join(map(str, bits))}   {mask:#x}")
+        if dim.table:
+            print(f"  high bits = entry (frame >> {dim.shift}) % {len(dim.table)} of "
+                  f"{','.join(map(str, dim.table))}")
+        if dim.nr == 1:
+            print(f"  not known; set it by: mcube map set --{name} \"0x...\"")
+    end = machine.memory_end()
+    for line in doubts(found, end):
+        print(f"note: {line}")
+
+
+def doubts(found, end):
+    """What cannot be right about a map, as sentences."""
+    for name, dim in found.dims():
+        if end and dim.top_bit() >= (end - 1).bit_length():
+            yield (f"the {name} map looks at address bit {dim.top_bit()}, and memory ends at "
+                   f"{end:#x}: some values never occur")
+
+
+def set_map(args):
+    """mcube map set."""
+    if args.color is None and args.bank is None:
+        raise Failure("nothing to set", "give --color MAP, --bank MAP or both; see "
+                      "'mcube map --help'")
+    policy.need_kernel()
+    pairs = [(f"map/{n}_map", v) for n, v in (("color", args.color), ("bank", args.bank))
+             if v is not None]
+    changed = policy.write_all(pairs)
+    for file, old, new in [] if args.json else changed:
+        print(f"{policy.SYSFS}/{file}: {old} -> {new}")
+    if not changed and not args.json:
+        print("the map is as it was")
+    return 0
+
+
+def run(args):
+    """mcube map."""
+    if args.action == "set":
+        if args.explain or args.color_map or args.bank_map:
+            raise Failure("'set' takes --color and --bank only", "see 'mcube map --help'")
+        set_map(args)
+        if args.json:
+            print_json(addrmap.Map.of_kernel().as_json())
+        return 0
+    if args.color is not None or args.bank is not None:
+        raise Failure("--color and --bank belong to 'set'",
+                      "write 'mcube map set --color MAP', or --color-map to try a map out")
+    found = addrmap.Map.of_args(args)
+    rows = [explain(found, address(x)) for x in args.explain]
+    if args.json:
+        print_json({**found.as_json(), "explained": rows} if rows else found.as_json())
+    elif rows:
+        for row in rows:
+            show_explained(found, row)
+    else:
+        show(found)
+    return 0

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube status: the map, the policies in force, and whether they are obeyed."""
+
+from . import addrmap, policy
+from .term import print_json, size, table
+
+HELP = "policies, address map and counters of the running kernel"
+EXAMPLE = """examples:
+  mcube status
+  mcube status --json | jq .systems.alloc.shares
+"""
+MEANING = {
+    "containers": "held now", "free_pages": "in containers now, part of MemFree",
+    "served": "pages in spread order", "colored": "pages that follow a hint",
+    "fallback": "requests that the store could not serve as asked",
+    "uncovered": "requests for more than a page, which pass it by",
+    "taken": "containers taken from the buddy lists",
+    "returned": "given back wholly free", "dissolved": "given back for another reason",
+}
+
+
+def arguments(parser):
+    """Options."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def shares(count):
+    """Of all requests that a system saw: what it followed and what it did not."""
+    followed = count.get("served", 0) + count.get("colored", 0)
+    asked = followed + count.get("fallback", 0)
+    movable = asked + count.get("uncovered", 0)
+    return {"followed": followed / asked if asked else None,
+            "fallback": count.get("fallback", 0) / asked if asked else None,
+            "uncovered": count.get("uncovered", 0) / movable if movable else None}
+
+
+def collect():
+    """Everything as one dictionary."""
+    found = addrmap.Map.of_kernel()
+    out = {"profiles": [p.name for p in policy.profiles().values() if p.in_force()],
+           "map": found.as_json() if found else None, "systems": {}}
+    for name in policy.systems():
+        count = policy.counters(name)
+        out["systems"][name] = {"settings": policy.settings(name), "counters": count}
+        if "served" in count:
+            out["systems"][name]["shares"] = shares(count)
+    return out
+
+
+def advice(share):
+    """What high shares mean, as sentences."""
+    if (share["uncovered"] or 0) > 0.5:
+        yield ("most movable requests are for huge pages or large folios, which no policy "
+               "places: /sys/kernel/mm/transparent_hugepage/enabled")
+    if (share["fallback"] or 0) > 0.1:
+        yield ("the store often has no page: memory is short or fragmented, or a hint asks for "
+               "more than its color has")
+
+
+def show(data):
+    """For people."""
+    print(f"profile in force: {', '.join(data['profiles']) or 'none'}")
+    if m := data["map"]:
+        per = f" of {size(m['color_bytes'])}" if m["color_bytes"] else ""
+        print(f"address map: {m['colors']} colors{per}, {m['banks']} banks ({m['source']})")
+    for name, system in data["systems"].items():
+        print(f"\n{name}: " + ", ".join(f"{k} {v}" for k, v in system["settings"].items()))
+        rows = [[k, MEANING.get(k, ""), f"{v:,}"] for k, v in system["counters"].items()]
+        if rows:
+            print("\n".join(table(["counter", "", "value"], rows, 2)))
+        share = system.get("shares", {})
+        if share.get("followed") is not None:
+            print(f"followed {share['followed']:.1%}, fallback {share['fallback']:.1%} of single "
+                  f"movable pages; uncovered {share['uncovered']:.1%} of all movable requests")
+            for line in advice(share):
+                print(f"note: {line}")
+
+
+def run(args):
+    """mcube status."""
+    policy.need_kernel()
+    data = collect()
+    if args.json:
+        print_json(data)
+    else:
+        show(data)
+    return 0

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machine: caches, CPUs, memory nodes, and what it is wrapped in.
+
+Caches are asked of CPUID where /dev/cpu/0/cpuid lets us, since sysfs leaves out
+whether the set index is a hash of the address (CPUID.4 EDX bit 2, "complex
+indexing"); otherwise sysfs has to do.
+"""
+
+import os
+import re
+import struct
+
+from . import host
+from .addrmap import PAGE_SHIFT
+
+CPU = "/sys/devices/system/cpu"
+HYPERVISORS = {"KVMKVMKVM": "KVM", "TCGTCGTCGTCG": "QEMU without acceleration (TCG)",
+               "Microsoft Hv": "Hyper-V", "VMwareVMware": "VMware", "XenVMMXenVMM": "Xen",
+               "bhyve bhyve": "bhyve", "ACRNACRNACRN": "ACRN", "VBoxVBoxVBox": "VirtualBox"}
+
+
+def cpuid(leaf, sub=0):
+    """(eax, ebx, ecx, edx) of CPU 0; None if it may not be asked."""
+    try:
+        fd = os.open(host.at("/dev/cpu/0/cpuid"), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        return struct.unpack("<4I", os.pread(fd, 16, leaf | sub << 32))
+    except (OSError, struct.error):
+        return None
+    finally:
+        os.close(fd)
+
+
+class Cache:
+    """One level of cache."""
+
+    def __init__(self, level, kind, line, partitions, ways, sets, complex_index=None):
+        self.level, self.kind, self.line = level, kind, line
+        self.partitions, self.ways, self.sets = partitions, ways, sets
+        self.complex_index = complex_index     # None: not known
+
+    @classmethod
+    def from_cpuid(cls, eax, ebx, ecx, edx):
+        """Decode a subleaf of leaf 4 (AMD: 0x8000001d); None at the end of the list."""
+        kind = {0: None, 1: "Data", 2: "Instruction", 3: "Unified"}.get(eax & 0x1f, "Other")
+        if kind is None:
+            return None
+        return cls(eax >> 5 & 7, kind, (ebx & 0xfff) + 1, (ebx >> 12 & 0x3ff) + 1,
+                   0 if eax & 1 << 9 else (ebx >> 22) + 1, ecx + 1, bool(edx & 4))
+
+    @property
+    def sliced(self):
+        """Is it cut in slices, as its number of sets gives away?"""
+        return bool(self.sets & self.sets - 1)
+
+    @property
+    def bytes(self):
+        """Its size; 0 if that is not known."""
+        return self.line * self.partitions * self.ways * self.sets
+
+    def as_json(self):
+        """For JSON output."""
+        return {"level": self.level, "bytes": self.bytes, "line": self.line,
+                "ways": self.ways, "sets": self.sets, "complex_index": self.complex_index}
+
+
+def cpuid_caches():
+    """Caches by CPUID; [] if it cannot be asked."""
+    out = []
+    for leaf in (4, 0x8000001d):
+        for sub in range(8):
+            regs = cpuid(leaf, sub)
+            cache = Cache.from_cpuid(*regs) if regs else None
+            if not cache:
+                break
+            out.append(cache)
+        if out:
+            break
+    return out
+
+
+def sysfs_caches():
+    """Caches of CPU 0 by sysfs."""
+    out = []
+    for name in host.names(f"{CPU}/cpu0/cache"):
+        if not name.startswith("index"):
+            continue
+        at = f"{CPU}/cpu0/cache/{name}"
+        out.append(Cache(host.number(f"{at}/level", 0), host.read(f"{at}/type", ""),
+                         host.number(f"{at}/coherency_line_size", 0),
+                         host.number(f"{at}/physical_line_partition", 1),
+                         host.number(f"{at}/ways_of_associativity", 0),
+                         host.number(f"{at}/number_of_sets", 0)))
+    return out
+
+
+def caches():
+    """(data caches from level 2 up, 'cpuid' or 'sysfs')."""
+    for source, found in (("cpuid", cpuid_caches()), ("sysfs", sysfs_caches())):
+        wanted = [c for c in found if c.level in (2, 3) and c.kind in ("Data", "Unified")]
+        if wanted:
+            return sorted(wanted, key=lambda c: c.level), source
+    return [], "none"
+
+
+def cpuinfo():
+    """First CPU's fields of /proc/cpuinfo."""
+    out = {}
+    for line in (host.read("/proc/cpuinfo") or "").splitlines():
+        word, colon, value = line.partition(":")
+        if not colon:
+            break
+        out[word.strip()] = value.strip()
+    return out
+
+
+def hypervisor():
+    """Name of the hypervisor that this system runs under; None on bare metal."""
+    info = cpuinfo()
+    kind = host.read("/sys/hypervisor/type")
+    if "hypervisor" not in info.get("flags", "").split() and not kind:
+        return None
+    regs = cpuid(0x40000000)
+    sign = struct.pack("<3I", *regs[1:]).decode("ascii", "replace").rstrip("\0") if regs else ""
+    if sign in HYPERVISORS:
+        return HYPERVISORS[sign]
+    if "TCG" in info.get("model name", ""):
+        return HYPERVISORS["TCGTCGTCGTCG"]
+    vendor = host.read("/sys/class/dmi/id/sys_vendor")
+    return kind or sign or vendor or "of unknown name"
+
+
+def emulated():
+    """Is the CPU emulated instruction by instruction, so that its time says nothing?"""
+    return hypervisor() == HYPERVISORS["TCGTCGTCGTCG"]
+
+
+def container():
+    """What says that this is a container; None if nothing does."""
+    for path, name in (("/.dockerenv", "Docker"), ("/run/.containerenv", "Podman")):
+        if host.at(path).exists():
+            return name
+    if name := host.read("/run/systemd/container"):
+        return name
+    for word in (host.read("/proc/1/environ") or "").split("\0"):
+        if word.startswith("container="):
+            return word.removeprefix("container=")
+    m = re.search(r"/(docker|lxc|kubepods|libpod)\b", host.read("/proc/1/cgroup") or "")
+    return m[1] if m else None
+
+
+def in_user_namespace():
+    """Is this process's root not the machine's?"""
+    text = host.read("/proc/self/uid_map")
+    return bool(text) and text.split() != ["0", "0", "4294967295"]
+
+
+def nodes():
+    """Number of memory nodes."""
+    return len([n for n in host.names("/sys/devices/system/node")
+                if re.fullmatch(r"node\d+", n)]) or 1
+
+
+def zones():
+    """[(node, first frame, frames)] of the zones that have memory, from /proc/zoneinfo."""
+    out, node, spanned = [], None, 0
+    for line in (host.read("/proc/zoneinfo") or "").splitlines():
+        if m := re.match(r"Node (\d+), zone", line):
+            node = int(m[1])
+        elif m := re.match(r"\s+spanned\s+(\d+)", line):
+            spanned = int(m[1])
+        elif (m := re.match(r"\s+start_pfn:\s+(\d+)", line)) and spanned:
+            out.append((node, int(m[1]), spanned))
+            spanned = 0
+    return out
+
+
+def node_of(found, pfn):
+    """Node of a frame; None if no zone has it, or zones of two nodes span it."""
+    owners = {node for node, first, n in found if first <= pfn < first + n}
+    return owners.pop() if len(owners) == 1 else None
+
+
+def memory_end():
+    """First physical address behind the memory; 0 if it is not known."""
+    return max((first + n for _, first, n in zones()), default=0) << PAGE_SHIFT
+
+
+def siblings(cpu):
+    """CPUs of the same core."""
+    text = host.read(f"{CPU}/cpu{cpu}/topology/thread_siblings_list")
+    return set(host.cpu_list(text)) if text else {cpu}
+
+
+def sharing(cpu):
+    """CPUs with the same last-level cache; None if that is not known."""
+    best = (0, None)
+    for name in host.names(f"{CPU}/cpu{cpu}/cache"):
+        at = f"{CPU}/cpu{cpu}/cache/{name}"
+        text = host.read(f"{at}/shared_cpu_list")
+        if text:
+            best = max(best, (host.number(f"{at}/level", 0), text))
+    return set(host.cpu_list(best[1])) if best[1] else None
+
+
+def pick_cpus(n, allowed):
+    """n CPUs for programs that are to meet in the last-level cache and nowhere before it.
+
+    The first allowed CPU, then such of other cores behind the same cache; [] if there are
+    not so many.
+    """
+    allowed = sorted(allowed)
+    if not allowed:
+        return []
+    near = sharing(allowed[0])
+    out, taken = [], set()
+    for cpu in allowed:
+        if len(out) < n and cpu not in taken and (near is None or cpu in near):
+            out.append(cpu)
+            taken |= siblings(cpu)
+    return out if len(out) == n else []

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Counting by `perf stat`, with whatever PMU there is.
+
+In order of preference: mcube_sim, the modelled machine's PMU in the emulator;
+the CPU's counters; none, and then time is all there is. Each set of events has
+the same roles, so that what is worked out of them does not care:
+
+    cost        what slowdowns are ratios of
+    misses      of the last-level cache
+
+Events are tried once by perf itself: a PMU that shows in sysfs may still
+refuse to count, in virtual machines for one.
+"""
+
+import re
+import shutil
+import subprocess
+
+from . import host
+from .term import Failure
+
+PMUS = "/sys/bus/event_source/devices"
+SIM = "mcube_sim"
+SEPARATOR = ";"
+
+SIM_EVENTS = {"cycles": f"{SIM}/cycles/", "instructions": f"{SIM}/instructions/",
+              "references": f"{SIM}/llc_refs/", "misses": f"{SIM}/llc_misses/",
+              "dram accesses": f"{SIM}/dram_accesses/",
+              "row conflicts": f"{SIM}/row_conflicts/"}
+CPU_EVENTS = {"cycles": "cycles", "instructions": "instructions"}
+# The last-level cache by the kernel's two names for it; not every CPU has both.
+LLC_EVENTS = ({"references": "LLC-loads", "misses": "LLC-load-misses"},
+              {"references": "cache-references", "misses": "cache-misses"})
+
+
+class Events:
+    """Events that can be counted here, by role."""
+
+    def __init__(self, kind, roles, note):
+        self.kind, self.roles, self.note = kind, roles, note
+
+    @property
+    def cost(self):
+        """The role that slowdowns are worked out of."""
+        return next(iter(self.roles), "seconds")
+
+
+def tool():
+    """Path of perf; None if it is not installed."""
+    return shutil.which("perf")
+
+
+def version():
+    """perf's version, as far as it says one."""
+    try:
+        got = subprocess.run(["perf", "--version"], text=True, capture_output=True, check=False,
+                             timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    m = re.search(r"perf version (\S+)", got.stdout)
+    return m[1] if m else None
+
+
+def pmus():
+    """PMUs that may count cycles: the modelled one, then the CPUs'."""
+    found = host.names(PMUS)
+    return [p for p in found if p == SIM] + [
+        p for p in found if p == "cpu" or re.match(r"(cpu_|armv\d)", p)]
+
+
+def model():
+    """What the modelled machine is: {name: text}; {} without one."""
+    at = f"{PMUS}/{SIM}/machine"
+    return {n: host.read(f"{at}/{n}", "") for n in host.names(at)}
+
+
+def empty_model():
+    """Have the next run begin with the modelled machine's caches empty, its rows closed."""
+    try:
+        host.write(f"{PMUS}/{SIM}/clear", "1")
+    except OSError as e:
+        raise Failure(f"the modelled machine's caches cannot be emptied: {e}",
+                      "run it by sudo; are QEMU's plugin and this kernel of one version?") from e
+
+
+def command(events, output):
+    """Words to put in front of a program, or of '-p PID'."""
+    return ["perf", "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events)]
+
+
+def same_event(printed, asked):
+    """Does a printed name stand for the event that was asked for?
+
+    perf adds modifiers ("cycles:u") and, on CPUs with two kinds of cores, the PMU
+    ("cpu_core/cycles/", "cpu_atom/cycles/").
+    """
+    if printed == asked:
+        return True
+    name = re.sub(r":[a-zA-Z]+$", "", printed)
+    if m := re.fullmatch(r"cpu_\w+/([^/]*)/[a-zA-Z]*", name):
+        name = m[1]
+    return name == re.sub(r":[a-zA-Z]+$", "", asked)
+
+
+def parse(text, events):
+    """{event: count} of `perf stat -x;`; None for what was not counted.
+
+    Counts of several PMUs for one event are added up.
+    """
+    out = dict.fromkeys(events)
+    for line in text.splitlines():
+        field = line.split(SEPARATOR)
+        if line.startswith("#") or len(field) < 3:
+            continue
+        try:
+            count = float(field[0].replace(",", "."))   # as some locales write it
+        except ValueError:      # <not counted>, <not supported>
+            continue
+        for event in events:
+            if same_event(field[2], event):
+                out[event] = (out[event] or 0) + count
+                break
+    return out
+
+
+def try_events(events):
+    """Those of the events that perf can count here."""
+    if not tool():
+        return []
+    got = subprocess.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(events), "--", "true"],
+                         text=True, capture_output=True, check=False)
+    counts = parse(got.stderr, events)
+    return [e for e in events if counts[e] is not None]
+
+
+def split(text):
+    """A list of events as perf takes it; commas between slashes belong to an event."""
+    return [e for e in re.findall(r"(?:[^,/]|/[^/]*/)+", text) if e.strip()]
+
+
+def find():
+    """The best events that this machine has; roles is empty if it has none."""
+    if not tool():
+        return Events("time", {}, "perf is not installed")
+    if SIM in pmus():
+        counted = try_events(list(SIM_EVENTS.values()))
+        roles = {r: e for r, e in SIM_EVENTS.items() if e in counted}
+        if "cycles" in roles:
+            return Events("model", roles, "by mcube_sim, of the modelled machine")
+    counted = try_events([*CPU_EVENTS.values(), *(e for s in LLC_EVENTS for e in s.values())])
+    roles = {r: e for r, e in CPU_EVENTS.items() if e in counted}
+    if "cycles" not in roles:
+        why = "perf can count no cycles here"
+        if not pmus():
+            why += ": the kernel shows no PMU, as in most virtual machines"
+        return Events("time", {}, why)
+    for llc in LLC_EVENTS:
+        if all(e in counted for e in llc.values()):
+            roles |= llc
+            break
+    return Events("hardware", roles, "by the CPU's PMU")

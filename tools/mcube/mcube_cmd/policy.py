@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Policies: what sysfs has, and profiles that set it, whole or not at all.
+
+A profile is a file NAME.conf in profiles/ beside this package or in
+/etc/mcube/profiles/:
+
+    [profile]
+    title = one line
+    [apply]                     written in this order
+    alloc/seed = shuffle
+    alloc/enabled = 1
+    [off]                       what undoes it; `mcube off` writes those of all
+    alloc/enabled = 0
+    [allowed]                   for error messages
+    alloc/seed = shuffle or paper
+
+Files are relative to /sys/kernel/mm/mcube. A file may be written more than once.
+A further system adds a file of this form and nothing here.
+"""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+from . import host, machine
+from .term import Failure
+
+SYSFS = "/sys/kernel/mm/mcube"
+FOLDERS = (Path(__file__).resolve().parents[1] / "profiles", Path("/etc/mcube/profiles"))
+SECTIONS = ("profile", "apply", "off", "allowed")
+WORDS = {errno.EINVAL: "is no value that it takes", errno.ERANGE: "is out of range",
+         errno.EBUSY: "cannot be set while it is in use", errno.ENOMEM: "needs more memory "
+         "than there is"}
+
+
+class Profile:
+    """One profile, read from its file."""
+
+    def __init__(self, path):
+        self.path, self.name = path, path.stem
+        self.section = {s: [] for s in SECTIONS}
+        into = None
+        for n, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            line = line.strip()
+            if not line or line.startswith("#"):
+                continue
+            if m := re.fullmatch(r"\[(\w+)\]", line):
+                into = self.section.get(m[1])
+            key, equals, value = (x.strip() for x in line.partition("="))
+            if into is None or not m and (not equals or not key or not value):
+                raise Failure(f"{path}:{n}: '{line}' is not understood",
+                              "write [profile], [apply], [off] or [allowed], then lines "
+                              "FILE = VALUE")
+            if not m:
+                into.append((key, value))
+        self.title = dict(self.section["profile"]).get("title", "")
+        for key, _ in self.apply + self.off:
+            if key.startswith("/") or ".." in key.split("/"):
+                raise Failure(f"{path}: '{key}' is not below {SYSFS}",
+                              "name files relative to it, such as alloc/enabled")
+
+    @property
+    def apply(self):
+        """[(file, value)] to write."""
+        return self.section["apply"]
+
+    @property
+    def off(self):
+        """[(file, value)] that undo it."""
+        return self.section["off"]
+
+    def in_force(self):
+        """Does every file have the value that applying would leave?"""
+        return bool(self.apply) and all(same(current(f), v) for f, v in dict(self.apply).items())
+
+    def available(self):
+        """Does this kernel have all its files?"""
+        return all(current(f) is not None for f, _ in self.apply)
+
+
+def profiles():
+    """All profiles by name, those of the administrator last."""
+    out = {}
+    for folder in FOLDERS:
+        for path in sorted(folder.glob("*.conf")):
+            out[path.stem] = Profile(path)
+    return out
+
+
+def profile(name):
+    """One profile."""
+    known = profiles()
+    if name not in known:
+        raise Failure(f"there is no profile '{name}'",
+                      f"choose from: {', '.join(known) or 'none'}; 'mcube apply --list' "
+                      "describes them")
+    return known[name]
+
+
+def allowed(file):
+    """What a file takes, for messages; '' if no profile says."""
+    found = [v for p in profiles().values() for f, v in p.section["allowed"] if f == file]
+    return found[0] if found else ""
+
+
+def present():
+    """Has the running kernel mcube?"""
+    return host.at(SYSFS).is_dir()
+
+
+def need_kernel():
+    """Refuse to go on without an mcube kernel."""
+    if not present():
+        raise Failure(f"this kernel has no mcube: {SYSFS} is not there",
+                      "boot an mcube kernel; 'mcube check' tells what is missing")
+
+
+def current(file):
+    """A file's value: of '[shuffle] paper' the one in brackets; None if not there."""
+    text = host.read(f"{SYSFS}/{file}")
+    m = re.search(r"\[([^\]]*)\]", text or "")
+    return m[1] if m else text
+
+
+def same(a, b):
+    """Are two values the same to the kernel, which takes 0x1 for 1?"""
+    try:
+        return a == b or a is not None and int(a, 0) == int(b, 0)
+    except ValueError:
+        return a is not None and a.split() == b.replace(",", " ").split()
+
+
+def refused(file, value, error, lines):
+    """The Failure for a write that the kernel refused."""
+    path = f"{SYSFS}/{file}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        if host.is_root():
+            return Failure(f"{path} may not be written, although this is root",
+                           "leave the container or user namespace, or have a security module "
+                           "allow it")
+        return Failure(f"{path} may only be written by root", "run it by sudo")
+    if error.errno == errno.EROFS:
+        return Failure(f"{path} cannot be written: /sys is mounted read-only",
+                       "run it on the host, or in a container that may change the kernel "
+                       "(docker run --privileged)")
+    if error.errno == errno.ENOENT:
+        return Failure(f"this kernel has no {path}", "see the options of CONFIG_MCUBE that it "
+                       "was built with, and 'mcube check'")
+    text = f"{path}: the kernel refused '{value}' ({os.strerror(error.errno)})"
+    if error.errno in WORDS:
+        text = f"{path}: '{value}' {WORDS[error.errno]}"
+    limits = allowed(file)
+    advice = f"allowed: {limits}; " if limits else ""
+    if lines:
+        text += f"\nthe kernel says: {lines[-1]}"
+    else:
+        advice += "the kernel's log may say more: dmesg | grep mcube; "
+    if error.errno == errno.EBUSY:
+        advice += "'mcube off' first, change it, then 'mcube apply' again"
+    else:
+        advice += f"it is still '{current(file)}'; see 'mcube status'"
+    return Failure(text, advice)
+
+
+def write(file, value):
+    """Write one file, or raise a Failure that says all there is to know."""
+    with host.KernelLog() as log:
+        try:
+            host.write(f"{SYSFS}/{file}", value)
+        except OSError as e:
+            raise refused(file, value, e, log.lines()) from e
+
+
+def write_all(pairs):
+    """Write files in order; undo what was done if one is refused.
+
+    Returns [(file, before, after)] of what changed.
+    """
+    before, done = {}, []
+    try:
+        for file, value in pairs:
+            old = current(file)
+            write(file, value)
+            before.setdefault(file, old)
+            done.append((file, old))
+    except Failure as e:
+        left = []
+        for file, old in reversed(done):
+            try:
+                write(file, old)
+            except Failure:
+                left.append(file)
+        if left:
+            e.args = (f"{e}\nand {', '.join(left)} could not be set back",)
+        elif done:
+            e.args = (f"{e}\nall settings are as before",)
+        raise
+    return [(f, old, current(f)) for f, old in before.items() if old != current(f)]
+
+
+def off_pairs():
+    """[(file, value)] that switch everything off, of all profiles, each once."""
+    out = {}
+    for p in profiles().values():
+        for file, value in p.off:
+            if current(file) is not None:
+                out[file] = value
+    return list(out.items())
+
+
+def switch_off():
+    """Switch all policies off; [(file, before, after)], and what could not be: [Failure]."""
+    changed, failed = [], []
+    for file, value in off_pairs():
+        old = current(file)
+        if same(old, value):
+            continue
+        try:
+            write(file, value)
+            changed.append((file, old, current(file)))
+        except Failure as e:
+            failed.append(e)
+    return changed, failed
+
+
+class Saved:
+    """The policies as they are now, to be put back later."""
+
+    def __init__(self):
+        self.switches = dict(off_pairs())
+        files = {f for p in profiles().values() for f, _ in p.apply + p.off}
+        self.values = {f: current(f) for f in sorted(files) if current(f) is not None}
+
+    def restore(self):
+        """Put back what differs: with the switches off, the other files, the switches."""
+        if all(current(f) == v for f, v in self.values.items()):
+            return
+        switch_off()
+        for file in sorted(self.values, key=lambda f: f in self.switches):
+            if current(file) != self.values[file]:
+                write(file, self.values[file])
+
+
+def systems():
+    """Names of the directories below sysfs that hold a policy."""
+    return [n for n in host.names(SYSFS) if n != "map" and host.at(f"{SYSFS}/{n}").is_dir()]
+
+
+def settings(system):
+    """{file: value} of a system."""
+    at = f"{SYSFS}/{system}"
+    return {n: host.read(f"{at}/{n}", "?") for n in host.names(at)
+            if host.at(f"{at}/{n}").is_file()}
+
+
+def counters(system):
+    """{counter: value} of a system."""
+    at = f"{SYSFS}/{system}/stats"
+    return {n: host.number(f"{at}/{n}", 0) for n in host.names(at)}
+
+
+def why_not_writable():
+    """A sentence on why this process cannot change policies; None if it can."""
+    switch = f"{SYSFS}/alloc/enabled"
+    if not host.is_root():
+        return "not root"
+    if os.access(host.at(switch), os.W_OK):
+        return None
+    if machine.in_user_namespace():
+        return "root of a user namespace, not of the machine"
+    return "/sys is read-only here, as in most containers"

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One program against others: run them pinned, count, clean up.
+
+    victim       perf stat ... sh -c VICTIM        on its CPU, to its end
+    co-runners   perf stat ... setsid sh -c LOOP   on theirs, until then
+
+Sessions of their own let a group be killed with nothing left behind, and a
+Ctrl-C reach this process alone, which then tidies up. The loop of a co-runner
+has one apart from perf's: perf writes its counts when the loop is gone. Waiting
+is by pidfd: no polling that would blur times.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import time
+
+from . import perf
+from .term import Failure
+
+# Arguments: command, file that gets a byte for each completed run, file for the
+# number of the process group, process without which this is not to go on.
+LOOP = """echo $$ > "$2"
+while kill -0 "$3"; do sh -c "$0" || exit; printf . >> "$1"; done"""
+SETTLE = 0.5            # seconds that co-runners get before the victim starts
+PATIENCE = 10           # seconds that perf gets to write its counts
+
+
+class Child:
+    """A process on a CPU, with its errors in a file."""
+
+    def __init__(self, argv, cpu, log):
+        self.log = log
+        with open(log, "wb") as f:
+            # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
+            self.process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=f,
+                start_new_session=True, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+        self.pidfd = os.pidfd_open(self.process.pid)
+
+    def ended(self, seconds=0):
+        """Has it ended, waiting for so long if it has not?"""
+        ready, _, _ = select.select([self.pidfd], [], [], seconds)
+        return bool(ready)
+
+    def end(self):
+        """Kill it and all that came of it; safe to call twice."""
+        if self.pidfd is None:
+            return
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        os.close(self.pidfd)
+        self.pidfd = None
+
+    def said(self):
+        """The end of what it wrote to stderr."""
+        text = self.log.read_text("utf-8", "replace").strip()
+        return "\n".join(text.splitlines()[-5:])
+
+
+class CoRunner:
+    """A program that starts again whenever it ends."""
+
+    def __init__(self, command, cpu, events, folder, n):
+        self.command, self.events = command, events
+        self.count, self.group, self.counts = (folder / f"{what}{n}"
+                                               for what in ("done", "group", "perf"))
+        self.count.write_bytes(b"")
+        self.group.unlink(missing_ok=True)
+        loop = ["sh", "-c", LOOP, command, str(self.count), str(self.group), str(os.getpid())]
+        meter = [*perf.command(events, self.counts), "--", "setsid"] if events else []
+        self.child = Child(meter + loop, cpu, folder / f"log{n}")
+        self.before = 0
+
+    def completed(self):
+        """How often it has come to its end."""
+        return self.count.stat().st_size
+
+    def begin(self):
+        """Count its runs from now on."""
+        self.check()
+        self.before = self.completed()
+
+    def result(self):
+        """Stop it; runs completed since begin(), and what perf counted of all its life."""
+        completed = self.completed() - self.before
+        self.check()
+        self.stop()
+        self.child.ended(PATIENCE)
+        text = self.counts.read_text("utf-8", "replace") if self.events else ""
+        return completed, perf.parse(text, self.events)
+
+    def check(self):
+        """Complain if it no longer runs."""
+        if self.child.ended():
+            status = self.child.process.wait()
+            raise Failure(f"the co-runner '{self.command}' failed with status {status}\n"
+                          f"{self.child.said()}".strip(), "have it run by itself first")
+
+    def stop(self):
+        """Kill the loop and what it runs; perf then writes its counts."""
+        try:
+            os.killpg(int(self.group.read_text("utf-8")), signal.SIGKILL)
+        except (OSError, ValueError):
+            pass        # it has not come so far, or has ended
+
+    def end(self):
+        """Kill the loop, and perf."""
+        self.stop()
+        self.child.end()
+
+
+def finish(children):
+    """Kill children, come what may."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        for child in children:
+            child.end()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def await_victim(victim, others):
+    """Until the victim ends, or a co-runner fails."""
+    fds = [victim.pidfd] + [o.child.pidfd for o in others]
+    while not victim.ended():
+        select.select(fds, [], [])
+        for o in others:
+            if not victim.ended():
+                o.check()
+
+
+def run(victim, others, cpus, roles, folder):
+    """Run the victim once, against co-runners if there are any.
+
+    Returns {"seconds", "counts": {role: n}, "others": [{"completed", "counts"}]}.
+    """
+    events = list(roles.values())
+    output, log = folder / "perf", folder / "log"
+    output.unlink(missing_ok=True)
+    argv = ["sh", "-c", victim]
+    children = []
+    try:
+        paced = [e for r, e in roles.items() if r in ("cycles", "instructions")]
+        mates = []
+        for i, command in enumerate(others):
+            mates.append(CoRunner(command, cpus[1 + i], paced, folder, i))
+            children.append(mates[-1])
+        if mates:
+            time.sleep(SETTLE)
+        for m in mates:
+            m.begin()
+        start = time.monotonic()
+        child = Child([*perf.command(events, output), "--", *argv] if events else argv, cpus[0],
+                      log)
+        children.append(child)
+        await_victim(child, mates)
+        seconds = time.monotonic() - start
+        results = [m.result() for m in mates]
+        status = child.process.wait()
+    finally:
+        finish(children)
+    if status:
+        raise Failure(f"the victim '{victim}' failed with status {status}\n"
+                      f"{child.said()}".strip(), "have it run by itself first")
+    text = output.read_text("utf-8", "replace") if output.is_file() else ""
+    got = perf.parse(text, events)
+    if lost := [e for e in events if got[e] is None]:
+        raise Failure(f"perf did not count {', '.join(lost)}\n{child.said()}".strip(),
+                      "see 'mcube check'; name other events by --events")
+    by_event = {e: r for r, e in roles.items()}
+    return {"seconds": seconds, "counts": {r: got[e] for r, e in roles.items()},
+            "others": [{"completed": done,
+                        "counts": {by_event[e]: n for e, n in counts.items() if n is not None}}
+                       for done, counts in results]}

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The address map as the command works it out."""
+
+import random
+import unittest
+
+import fake
+from mcube_cmd import addrmap
+from mcube_cmd.addrmap import Dim
+from mcube_cmd.term import Failure
+
+# From mm/mcube/tests/map-cases.h: text, number of values.
+GOOD = (("none", 1), ("0x1000", 2), ("0x1000,0x2000,0x4000", 8), ("table:0:0,1,2", 3),
+        ("\t0x4000 , 0x2000\t0x1000\n", 8), ("0x44000,0x88000,table:0:0,1,2", 12),
+        ("table:2:2,1,0,2,1,0 0x44000", 6), ("0X1000 table:0:0,0,1,1", 4))
+BAD = ("", "color", "4096", "0x", "0x1000 0xg", "table:0", "table:x:0,1", "none none",
+       "0x1000;0x2000")
+
+
+def slowly(text, pfn):
+    """Color or bank by the definition, address bit by address bit."""
+    masks = [int(w, 16) for w in text.replace(",", " ").split() if w.startswith("0x")]
+    value = 0
+    for i, mask in enumerate(masks):
+        bits = [pfn >> b - 12 & 1 for b in range(12, 64) if mask >> b & 1]
+        value |= sum(bits) % 2 << i
+    if "table" in text:
+        _, shift, entries = text[text.index("table"):].split()[0].split(":")
+        entries = [int(x) for x in entries.split(",")]
+        value += entries[pfn // 2 ** int(shift) % len(entries)] * 2 ** len(masks)
+    return value
+
+
+class Values(unittest.TestCase):
+    """What text means."""
+
+    def test_number_of_values(self):
+        """Every form of text has the number of values that the kernel finds."""
+        for text, nr in GOOD:
+            self.assertEqual(Dim(text).nr, nr, text)
+
+    def test_refused(self):
+        """Text that is no map is refused with an example of one."""
+        for text in BAD:
+            with self.assertRaises(Failure, msg=text) as caught:
+                Dim(text)
+            self.assertTrue(caught.exception.advice)
+
+    def test_definition(self):
+        """Values of random frames are those of the definition."""
+        numbers = random.Random(1)
+        for text in (fake.COLORS, fake.BANKS, "0x2040 0x8000000044000", "table:3:0,1,2",
+                     "0x44000 0x88000 table:0:0,1,2"):
+            dim = Dim(text)
+            frames = [numbers.getrandbits(numbers.choice((8, 20, 40))) for _ in range(2000)]
+            self.assertEqual(dim.values(frames), [slowly(text, p) for p in frames], text)
+            self.assertEqual(dim.counts(frames), [dim.values(frames).count(v)
+                                                  for v in range(dim.nr)])
+
+    def test_steps(self):
+        """The steps shown for an address add up to its value."""
+        dim = Dim("0x24000 0x48000 table:1:2,0,1")
+        for pfn in range(0, 4096, 37):
+            steps = [bit for _, bit in dim.steps(pfn)]
+            self.assertEqual(steps[0] + 2 * steps[1] + 4 * steps[2], dim.value(pfn))
+
+    def test_grid(self):
+        """The grid of colors and banks counts every frame once, where it belongs."""
+        found = addrmap.Map(fake.COLORS, fake.BANKS)
+        frames = list(range(5000, 9000, 3))
+        grid = addrmap.grid(found, frames)
+        self.assertEqual(sum(map(sum, grid)), len(frames))
+        self.assertEqual([sum(row) for row in grid], found.bank.counts(frames))
+        self.assertEqual([sum(col) for col in zip(*grid)], found.color.counts(frames))
+
+    def test_runs(self):
+        """Runs of neighbouring frames go up or down, and turn nowhere."""
+        self.assertEqual(addrmap.run_lengths([1, 2, 3, 2, 9, 8, 7, 7, 20]), [3, 1, 3, 1, 1])
+        self.assertEqual(addrmap.run_lengths([]), [])
+
+    def test_heat(self):
+        """Even frames give an even line, others do not."""
+        dim = Dim(fake.COLORS)
+        self.assertEqual(addrmap.heat(dim, range(320)), "=" * 32)
+        self.assertEqual(addrmap.heat(dim, [32 * i for i in range(50)]), "@" + " " * 31)
+
+
+class Command(fake.Case):
+    """mcube map."""
+
+    def test_show(self):
+        """The map in force, mask by mask."""
+        status, out, _ = self.mcube_says("map")
+        self.assertEqual(status, 0)
+        for text in ("source: color=cpuid bank=sysfs", "32 colors of 64 KiB", "16 banks",
+                     "bit 3 = parity of address bits 17, 20   0x120000"):
+            self.assertIn(text, out)
+        self.assertNotIn("note:", out)
+
+    def test_doubt(self):
+        """A mask beyond the end of memory is pointed out."""
+        self.root.put(f"{fake.SYSFS}/map/bank_map", "0x24000 0x100002000\n")
+        self.assertIn("address bit 32, and memory ends at 0x80000000",
+                      self.mcube_says("map")[1])
+
+    def test_explain(self):
+        """Color, bank and node of an address."""
+        status, out, _ = self.mcube_says("map", "--explain", "0x402a5678", "--explain", "4096")
+        self.assertEqual(status, 0)
+        self.assertIn("address 0x402a5678: frame 0x402a5, node 1", out)
+        self.assertIn("color 5 of 32   (0x1000: 1, 0x2000: 0, 0x4000: 1", out)
+        self.assertIn("bank 12 of 16", out)
+        self.assertIn("address 0x1000: frame 0x1, node 0", out)
+        for text in ("x", "-4096", "0x10000000000000"):
+            status, _, err = self.mcube_says("map", f"--explain={text}")
+            self.assertEqual(status, 1)
+            self.assertIn("is no physical address", err)
+
+    def test_given(self):
+        """A map can be tried out without the kernel."""
+        self.make(mcube=False)
+        status, out, _ = self.mcube_says("map", "--color-map", "0x1000", "--explain", "0x1000")
+        self.assertEqual(status, 0)
+        self.assertIn("color 1 of 2", out)
+        self.assertIn("bank: not distinguished", out)
+        status, _, err = self.mcube_says("map")
+        self.assertEqual(status, 1)
+        self.assertIn("--color-map", err)
+
+    def test_set(self):
+        """A map is written as given; of two, both or none."""
+        status, out, _ = self.mcube_says("map", "set", "--color", "0x1000 0x2000")
+        self.assertEqual((status, self.value("map/color_map")), (0, "0x1000 0x2000"))
+        self.assertIn(f"{fake.COLORS} -> 0x1000 0x2000", out)
+        status, _, err = self.mcube_says("map", "set", "--color", "none", "--bank", "4096")
+        self.assertEqual((status, self.value("map/color_map")), (1, "0x1000 0x2000"))
+        for text in ("map/bank_map: '4096' is no value that it takes", "all settings are as before",
+                     "the kernel says: map/bank_map: a mask is hexadecimal", "allowed: masks"):
+            self.assertIn(text, err)
+
+    def test_set_in_use(self):
+        """While the store is on, the message says to switch it off first."""
+        self.root.put(f"{fake.SYSFS}/alloc/enabled", "1\n")
+        status, _, err = self.mcube_says("map", "set", "--bank", "none")
+        self.assertEqual(status, 1)
+        for text in ("cannot be set while it is in use", "turn off what uses it first",
+                     "'mcube off' first"):
+            self.assertIn(text, err)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line, the manual and the completion agree; the installed command runs."""
+
+import argparse
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import fake
+from mcube_cmd import cli
+
+
+def subcommands():
+    """{name: parser}."""
+    for action in cli.parser()._actions:        # pylint: disable=protected-access
+        if isinstance(action, argparse._SubParsersAction):  # pylint: disable=protected-access
+            return action.choices
+    return {}
+
+
+def options(parser):
+    """Long options of a parser, without --help."""
+    actions = parser._actions       # pylint: disable=protected-access
+    return {o for a in actions for o in a.option_strings if o.startswith("--") and o != "--help"}
+
+
+class Line(fake.Case):
+    """Arguments."""
+
+    def test_help(self):
+        """Every subcommand has a help with an example."""
+        self.assertGreaterEqual(len(subcommands()), 7)
+        for name in subcommands():
+            status, out, _ = self.mcube_says(name, "--help")
+            self.assertEqual(status, 0)
+            self.assertRegex(out, rf"examples?:\n  mcube {name}")
+
+    def test_usage(self):
+        """Wrong usage is exit status 2."""
+        for argv in ((), ("nosuch",), ("pages",), ("pages", "x"), ("corun",), ("off", "m3")):
+            self.assertEqual(self.mcube_says(*argv)[0], 2, argv)
+
+    def test_manual(self):
+        """mcube(8) has all subcommands and options, and no others."""
+        text = (fake.TOOLS / "mcube.8").read_text("utf-8")
+        head = text[text.index(".Sh SYNOPSIS"):text.index(".Sh DESCRIPTION")]
+        parts = {}
+        for part in head.split(".Nm\n")[1:]:
+            name = re.match(r"\.Cm (\w+)", part)[1]
+            parts.setdefault(name, set()).update(
+                "--" + o for o in re.findall(r"Fl -([\w-]+)", part))
+        self.assertEqual(parts, {n: options(p) for n, p in subcommands().items()})
+
+    def test_completion(self):
+        """The completion offers all subcommands and all options."""
+        script = str(fake.TOOLS / "completion.bash")
+        for name, parser in subcommands().items():
+            got = subprocess.run(
+                ["bash", "-c", f". {script}; COMP_WORDS=(mcube {name} --); COMP_CWORD=2; _mcube; "
+                 'echo "${COMPREPLY[@]}"'], text=True, capture_output=True, check=True).stdout
+            self.assertLessEqual(options(parser), set(got.split()), name)
+        got = subprocess.run(
+            ["bash", "-c", f". {script}; COMP_WORDS=(mcube ''); COMP_CWORD=1; _mcube; "
+             'echo "${COMPREPLY[@]}"'], text=True, capture_output=True, check=True).stdout
+        self.assertLessEqual(set(subcommands()), set(got.split()))
+
+    def test_installed(self):
+        """Installed under any prefix, the command runs and finds its profiles."""
+        with tempfile.TemporaryDirectory() as tmp:
+            subprocess.run(["make", "-s", "-C", str(fake.TOOLS), "install", f"DESTDIR={tmp}",
+                            "PREFIX=/opt/x"], check=True, capture_output=True)
+            got = subprocess.run([f"{tmp}/opt/x/bin/mcube", "apply", "--list"], text=True,
+                                 capture_output=True, check=True).stdout
+            self.assertIn("m3-paper", got)
+            for path in ("share/man/man8/mcube.8", "share/bash-completion/completions/mcube"):
+                self.assertTrue(Path(tmp, "opt/x", path).is_file(), path)
+            subprocess.run(["make", "-s", "-C", str(fake.TOOLS), "uninstall", f"DESTDIR={tmp}",
+                            "PREFIX=/opt/x"], check=True, capture_output=True)
+            self.assertEqual([p for p in Path(tmp).rglob("*") if p.is_file()], [])

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube corun: real processes for running and cleaning up, made-up runs for figures."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+import fake
+from mcube_cmd import corun_report, perf, race
+from mcube_cmd.term import Failure
+
+MODEL = perf.Events("model", {"cycles": "mcube_sim/cycles/", "misses": "mcube_sim/llc_misses/"},
+                    "modelled")
+
+
+def made_up(policy, together, cycles, misses):
+    """A run."""
+    others = [{"completed": 3, "counts": {"cycles": 200, "instructions": 100}}] * together
+    return {"policy": policy, "together": together, "round": 0, "cost": cycles,
+            "counts": {"cycles": cycles, "misses": misses}, "others": others}
+
+
+def alive(*commands):
+    """Those of the command lines that some process has."""
+    found = set()
+    for p in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.add(p.read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [c for c in commands if c in found]
+
+
+def left(*commands):
+    """Those that do not go away, a kill taking its time."""
+    end = time.monotonic() + 20
+    while alive(*commands) and time.monotonic() < end:
+        time.sleep(0.02)
+    return alive(*commands)
+
+
+class Figures(fake.Case):
+    """Medians, slowdowns and cuts."""
+
+    RUNS = [made_up("off", False, c, 100) for c in (1000, 1010, 5000)] + \
+        [made_up("off", True, c, m) for c, m in ((2020, 1100), (2000, 900), (2100, 1100))] + \
+        [made_up("m3", False, c, 200) for c in (1100, 1100, 1100)] + \
+        [made_up("m3", True, c, 400) for c in (1300, 1320, 1650)]
+
+    def test_figures(self):
+        """Of these runs by hand: 2020 / 1010, 1320 / 1100, 1000 and 200 extra misses."""
+        d = corun_report.summarise(self.RUNS, ["off", "m3"], MODEL, [])
+        off, m3 = d["summary"]["off"], d["summary"]["m3"]
+        self.assertEqual((off["slowdown"], off["extra_misses"]), (2.0, 1000))
+        self.assertAlmostEqual(m3["slowdown"], 1.2)
+        self.assertAlmostEqual(m3["slowdown_cut"], 0.8)
+        self.assertAlmostEqual(m3["extra_misses_cut"], 0.8)
+        self.assertAlmostEqual(m3["alone_over_first"], 1100 / 1010)
+        self.assertEqual(d["rows"][1]["cost"], {"median": 2020, "min": 2000, "max": 2100})
+        self.assertEqual(d["rows"][1]["others"], [{"completed": 3, "instructions_per_cycle": 0.5}])
+
+    def test_noise(self):
+        """Ranges that overlap are pointed out, and those that do not are not."""
+        notes = corun_report.summarise(self.RUNS, ["off", "m3"], MODEL, [])["notes"]
+        self.assertEqual([n.split(":")[0] for n in notes], ["off"])
+
+    def test_no_harm(self):
+        """Where company costs nothing there is nothing to cut."""
+        runs = [made_up(p, t, 100, 0) for p in ("off", "m3") for t in (False, True)]
+        d = corun_report.summarise(runs, ["off", "m3"], MODEL, [])
+        self.assertNotIn("slowdown_cut", d["summary"]["m3"])
+        self.assertNotIn("extra_misses_cut", d["summary"]["m3"])
+        self.assertIn("one round only", d["notes"][-1])
+
+
+class Race(fake.Case):
+    """Running."""
+
+    def setUp(self):
+        """A folder and the CPUs that there are."""
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="mcube-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        cpu = min(os.sched_getaffinity(0))
+        self.cpus = [cpu, cpu, cpu]
+
+    def run_once(self, victim, *others):
+        """One run without perf."""
+        return race.run(victim, list(others), self.cpus, {}, self.folder)
+
+    def test_together(self):
+        """Co-runners start again until the victim ends, and none is left."""
+        got = self.run_once("sleep 0.6", "sleep 0.0501", "sleep 997")
+        self.assertGreaterEqual(got["others"][0]["completed"], 2)
+        self.assertEqual(got["others"][1]["completed"], 0)
+        self.assertEqual(left("sleep 997", "sleep 0.0501"), [])
+
+    def test_pinned(self):
+        """Programs run on the CPU that was chosen, and so do their children."""
+        output = self.folder / "cpus"
+        self.run_once(f"taskset -p $$ | grep -o '[^ ]*$' >{output}")
+        self.assertEqual(int(output.read_text("utf-8"), 16), 1 << self.cpus[0])
+
+    def test_victim_fails(self):
+        """Its status and its last words."""
+        with self.assertRaises(Failure) as caught:
+            self.run_once("echo so it is >&2; exit 4", "sleep 996")
+        self.assertIn("failed with status 4\nso it is", str(caught.exception))
+        self.assertEqual(left("sleep 996"), [])
+
+    def test_co_runner_fails(self):
+        """A co-runner that fails ends the run at once."""
+        start = time.monotonic()
+        with self.assertRaises(Failure) as caught:
+            self.run_once("sleep 300", "sleep 0.8; echo broken >&2; exit 3")
+        self.assertIn("co-runner 'sleep 0.8; echo broken >&2; exit 3' failed with status 3",
+                      str(caught.exception))
+        self.assertIn("broken", str(caught.exception))
+        self.assertLess(time.monotonic() - start, 250)
+        self.assertEqual(left("sleep 300"), [])
+
+    def test_interrupted(self):
+        """Ctrl-C and SIGTERM tidy up."""
+        if not perf.tool():
+            self.skipTest("perf is not installed")
+        cpus = f"{self.cpus[0]},{self.cpus[0]}"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen(
+                    [sys.executable, str(fake.TOOLS / "mcube"), "corun", "--victim", "sleep 995",
+                     "--with", "sleep 994", "--cpus", cpus, "--events", "page-faults"],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+                while not alive("sleep 995") and p.poll() is None:
+                    time.sleep(0.05)
+                p.send_signal(number)
+                _, err = p.communicate()
+            self.assertEqual((p.returncode, err), (130, "interrupted\n"))
+            self.assertEqual(left("sleep 995", "sleep 994"), [])
+
+
+class Command(fake.Case):
+    """Which variants run, and what they leave."""
+
+    def corun(self, *argv, events=MODEL):
+        """Run with made-up runs; (exit status, JSON or None, errors, policies at each run)."""
+        seen = []
+
+        def one(_victim, others, *_):
+            """A run whose cost is its number."""
+            seen.append((self.value("alloc/enabled"), self.value("alloc/seed"), bool(others)))
+            return {"seconds": 1.0, "counts": {r: 1000.0 + len(seen) for r in events.roles},
+                    "others": [{"completed": 1, "counts": {}} for _ in others]}
+
+        cpu = min(os.sched_getaffinity(0))
+        with mock.patch("mcube_cmd.race.run", one), \
+                mock.patch("mcube_cmd.perf.find", lambda: events), \
+                mock.patch("mcube_cmd.perf.empty_model", lambda: seen.append("empty")):
+            status, out, err = self.mcube_says(
+                "corun", "--victim", "v", "--with", "w", "--cpus", f"{cpu},{cpu}", "--json", *argv)
+        return status, json.loads(out) if out else None, err, seen
+
+    def test_order(self):
+        """Policies take turns within each round, and what was in force comes back."""
+        self.mcube_says("apply", "m3-paper")
+        status, d, _, seen = self.corun("--repeat", "2")
+        self.assertEqual(status, 0)
+        self.assertEqual(seen[::2], ["empty"] * 8)
+        seen = seen[1::2]
+        self.assertEqual([(on, both) for on, _, both in seen],
+                         [("0", False), ("0", True), ("1", False), ("1", True)] * 2)
+        self.assertEqual({seed for on, seed, _ in seen if on == "1"}, {"[shuffle] paper"})
+        self.assertEqual((self.value("alloc/enabled"), self.value("alloc/seed")),
+                         ("1", "shuffle [paper]"))
+        self.assertEqual(list(d["summary"]), ["off", "m3"])
+
+    def test_modelled(self):
+        """In the emulator there are modelled cycles and never seconds."""
+        _, d, _, _ = self.corun()
+        self.assertNotIn("seconds", json.dumps(d["rows"] + d["runs"]))
+        self.assertEqual(d["rows"][0]["cost"]["median"], d["runs"][4]["cost"])
+        events = perf.Events("hardware", MODEL.roles, "")
+        self.assertIn("seconds", self.corun(events=events)[1]["rows"][0])
+
+    def test_time(self):
+        """Without a PMU costs are seconds, with a note; an emulated CPU's mean nothing."""
+        events = perf.Events("time", {}, "no PMU")
+        status, d, _, _ = self.corun(events=events)
+        self.assertEqual((status, d["rows"][0]["cost"]["median"]), (0, 1.0))
+        self.assertTrue(any("costs are seconds" in n for n in d["notes"]))
+        with mock.patch("mcube_cmd.machine.emulated", lambda: True):
+            status, _, err, _ = self.corun(events=events)
+        self.assertEqual(status, 1)
+        self.assertIn("CPU is emulated", err)
+
+    def test_policies(self):
+        """'off' for none, unknown ones, kernels and users that cannot."""
+        self.assertEqual(list(self.corun("--profile", "off")[1]["summary"]), ["off"])
+        self.assertEqual(list(self.corun("--profile", "m3-paper", "--profile", "m3")[1]["summary"]),
+                         ["off", "m3-paper", "m3"])
+        self.assertIn("no profile 'x'", self.corun("--profile", "x")[2])
+        with mock.patch("mcube_cmd.host.is_root", lambda: False):
+            self.assertIn("not root", self.corun("--profile", "m3")[2])
+            self.assertEqual(list(self.corun()[1]["summary"]), ["as is"])
+        self.make(mcube=False)
+        self.assertEqual(self.corun("--profile", "m3")[0], 1)
+
+    def test_failure_restores(self):
+        """A run that fails leaves the policies as they were."""
+        self.mcube_says("apply", "m3")
+        cpu = min(os.sched_getaffinity(0))
+        with mock.patch("mcube_cmd.perf.find", lambda: perf.Events("time", {}, "")):
+            status, _, err = self.mcube_says("corun", "--victim", "exit 9", "--with", "true",
+                                             "--cpus", f"{cpu},{cpu}")
+        self.assertEqual((status, self.value("alloc/enabled")), (1, "1"))
+        self.assertIn("failed with status 9", err)
+
+    def test_arguments(self):
+        """CPUs and numbers that do not fit."""
+        for argv in (("--cpus", "0"), ("--cpus", "9999,0"), ("--cpus", "x,y"), ("--repeat", "0"),
+                     ("--before", "exit 6")):
+            status, _, err, _ = self.corun(*argv)
+            self.assertEqual(status, 1, argv)
+            self.assertIn("what to do: ", err)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A made-up /sys, /proc and /dev for the tests of the mcube command.
+
+Root is a directory that MCUBE_ROOT points to. With mcube=True it has the
+interface, and writes to it obey the rules of mm/mcube/sysfs-*.c: the value is
+checked, a refusal has its error number and its line in the log.
+"""
+
+import contextlib
+import errno
+import io
+import os
+import re
+import struct
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+# pylint: disable=wrong-import-position
+from mcube_cmd import cli, host  # noqa: E402
+
+TOOLS = Path(__file__).resolve().parents[1]
+SYSFS = "/sys/kernel/mm/mcube"
+COLORS = "0x1000 0x2000 0x4000 0x8000 0x10000"
+BANKS = "0x24000 0x48000 0x90000 0x120000"
+STATS = {"containers": 2, "free_pages": 100, "served": 600, "colored": 200, "fallback": 200,
+         "uncovered": 1000, "taken": 5, "returned": 2, "dissolved": 1}
+# What a Xeon E5-2690 v4 says of its caches: a hashed L3 of 14 slices among them.
+XEON = ((0x1c004121, 0x01c0003f, 0x3f, 0), (0x1c004122, 0x01c0003f, 0x3f, 0),
+        (0x1c004143, 0x01c0003f, 0x1ff, 0), (0x1c03c163, 0x04c0003f, 0x6fff, 6))
+
+
+class Root:
+    """The directory, and the kernel behind it."""
+
+    def __init__(self, path, mcube=True):
+        self.path = Path(path)
+        self.errors = {}        # file: errno that a write gets whatever the value
+        self.written = []       # (file, value) that were taken
+        self.put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+        self.put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made-up CPU\nflags\t\t: fpu\n\n")
+        self.put("/proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n")
+        self.put("/proc/self/uid_map", "         0          0 4294967295\n")
+        self.put("/proc/zoneinfo", "Node 0, zone    DMA32\n        spanned  262144\n"
+                 "  start_pfn:           0\nNode 1, zone   Normal\n        spanned  262144\n"
+                 "  start_pfn:           262144\n")
+        self.put("/dev/kmsg", "")
+        if mcube:
+            for name, value in {"map/color_map": COLORS, "map/bank_map": BANKS,
+                                "map/nr_colors": "32", "map/nr_banks": "16",
+                                "map/color_bytes": "65536", "map/source":
+                                "color=cpuid bank=sysfs", "alloc/enabled": "0",
+                                "alloc/seed": "[shuffle] paper",
+                                "alloc/container_order": "10"}.items():
+                self.put(f"{SYSFS}/{name}", value + "\n")
+            for name, value in STATS.items():
+                self.put(f"{SYSFS}/alloc/stats/{name}", f"{value}\n")
+
+    def put(self, name, content):
+        """A file."""
+        path = Path(f"{self.path}{name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    def drop(self, name):
+        """No such file."""
+        Path(f"{self.path}{name}").unlink()
+
+    def cpuid(self, leaves):
+        """/dev/cpu/0/cpuid with {(leaf, subleaf): registers}."""
+        self.put("/dev/cpu/0/cpuid", b"")
+        with open(f"{self.path}/dev/cpu/0/cpuid", "r+b") as f:
+            for (leaf, sub), registers in leaves.items():
+                f.seek(leaf | sub << 32)
+                f.write(struct.pack("<4I", *registers))
+
+    def refuse(self, number, line):
+        """What the kernel does with a write that it does not want."""
+        with open(f"{self.path}/dev/kmsg", "a", encoding="utf-8") as f:
+            f.write(f"4,1,1,-;mcube: {line}\n")
+        raise OSError(number, os.strerror(number))
+
+    def write(self, path, text):
+        """host.write(), followed by the kernel."""
+        file = str(path).removeprefix(f"{SYSFS}/")
+        if not host.at(path).exists():
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        if file in self.errors:
+            raise OSError(self.errors[file], os.strerror(self.errors[file]))
+        on = host.read(f"{SYSFS}/alloc/enabled") == "1"
+        if file == "alloc/enabled" and text not in ("0", "1"):
+            self.refuse(errno.ERANGE, "alloc/enabled: expected 0 or 1")
+        if file == "alloc/seed":
+            if text not in ("shuffle", "paper"):
+                self.refuse(errno.EINVAL, "alloc/seed: expected shuffle or paper")
+            text = re.sub(rf"\b{text}\b", f"[{text}]", "shuffle paper")
+        if file == "alloc/container_order":
+            if on:
+                self.refuse(errno.EBUSY, "alloc/container_order: first write 0 to alloc/enabled")
+            if text not in ("9", "10"):
+                self.refuse(errno.ERANGE, "alloc/container_order: expected 9 to 10")
+        if file.startswith("map/"):
+            if on:
+                self.refuse(errno.EBUSY, f"{file}: the map is in use, turn off what uses it first")
+            if not re.fullmatch(r"none|(0x\w+ ?)+", text):
+                self.refuse(errno.EINVAL, f"{file}: a mask is hexadecimal and starts with 0x")
+        self.put(path, text + "\n")
+        self.written.append((file, text))
+
+
+class Case(unittest.TestCase):
+    """A test with a made-up machine, which it may change as it likes."""
+
+    mcube = True
+
+    def setUp(self):
+        """Make it."""
+        self.make(self.mcube)
+
+    def make(self, mcube):
+        """The machine of this test from now on."""
+        folder = tempfile.TemporaryDirectory(prefix="mcube-test-")
+        self.addCleanup(folder.cleanup)
+        self.root = Root(folder.name, mcube)
+        for patch in (mock.patch.dict(os.environ, {"MCUBE_ROOT": folder.name}),
+                      mock.patch.object(host, "write", self.root.write),
+                      mock.patch.object(host, "is_root", lambda: True)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def mcube_says(self, *argv):
+        """Run the command; (exit status, output, errors)."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = cli.main(list(argv))
+            except SystemExit as e:
+                status = e.code
+        return status, out.getvalue(), err.getvalue()
+
+    def value(self, file):
+        """Content of a sysfs file."""
+        return host.read(f"{SYSFS}/{file}")

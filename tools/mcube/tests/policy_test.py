@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Profiles: applied whole or not at all, and undone."""
+
+import errno
+from pathlib import Path
+from unittest import mock
+
+import fake
+from mcube_cmd import policy
+from mcube_cmd.term import Failure
+
+SEQUENCE = """[profile]
+title = three steps
+[apply]
+alloc/seed = paper
+alloc/container_order = 9
+alloc/enabled = 1
+"""
+
+
+class Files(fake.Case):
+    """Reading profiles."""
+
+    def load(self, text):
+        """A profile of this text."""
+        path = Path(self.root.path, "one.conf")
+        path.write_text(text, "utf-8")
+        return policy.Profile(path)
+
+    def test_shipped(self):
+        """Those that come along have a title, what undoes them, and limits for messages."""
+        found = policy.profiles()
+        self.assertLessEqual({"m3", "m3-paper"}, set(found))
+        for p in found.values():
+            self.assertTrue(p.title and p.apply and p.off, p.name)
+            for file, _ in p.apply:
+                self.assertTrue(policy.allowed(file), file)
+
+    def test_order(self):
+        """Lines keep their order, and a file may come twice."""
+        p = self.load("[apply]\na/x = 0\na/y = 1 = 2\n# note\n\na/x = 1\n")
+        self.assertEqual(p.apply, [("a/x", "0"), ("a/y", "1 = 2"), ("a/x", "1")])
+
+    def test_refused(self):
+        """What is not understood is named with file and line."""
+        for text, line in (("a = b\n", 1), ("[apply]\nnonsense\n", 2), ("[other]\na = b\n", 1),
+                           ("[apply]\n\n= b\n", 3), ("[apply]\na =\n", 2)):
+            with self.assertRaises(Failure, msg=text) as caught:
+                self.load(text)
+            self.assertIn(f"one.conf:{line}: ", str(caught.exception))
+
+    def test_outside(self):
+        """A profile can name nothing outside mcube's directory."""
+        for file in ("/proc/sysrq-trigger", "../../power/state", "alloc/../../x"):
+            with self.assertRaises(Failure):
+                self.load(f"[apply]\n{file} = 1\n")
+
+
+class Apply(fake.Case):
+    """mcube apply and mcube off."""
+
+    def add(self, text, name="other"):
+        """One more profile, as an administrator would add it."""
+        folder = Path(self.root.path, "profiles")
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.conf").write_text(text, "utf-8")
+        patch = mock.patch.object(policy, "FOLDERS", (policy.FOLDERS[0], folder))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_apply(self):
+        """Applied, in force, applied again, replaced, off."""
+        status, out, _ = self.mcube_says("apply", "m3")
+        self.assertEqual((status, self.value("alloc/enabled")), (0, "1"))
+        self.assertIn("alloc/enabled: 0 -> 1", out)
+        before = list(self.root.written)
+        self.assertIn("in force already", self.mcube_says("apply", "m3")[1])
+        self.assertEqual(self.root.written, before)
+        status, out, _ = self.mcube_says("apply", "m3-paper")
+        self.assertEqual((status, self.value("alloc/seed")), (0, "shuffle [paper]"))
+        self.assertEqual(self.root.written[len(before):],
+                         [("alloc/enabled", "0"), ("alloc/seed", "shuffle [paper]"),
+                          ("alloc/enabled", "1")])
+        self.assertIn("alloc/seed: shuffle -> paper", out)
+        self.assertNotIn("alloc/enabled:", out)
+        self.assertIn("alloc/enabled: 1 -> 0", self.mcube_says("off")[1])
+        self.assertEqual(self.value("alloc/enabled"), "0")
+        self.assertIn("off already", self.mcube_says("off")[1])
+
+    def test_dry_run(self):
+        """Nothing is written, and what would be is shown in order."""
+        status, out, _ = self.mcube_says("apply", "m3-paper", "--dry-run")
+        self.assertEqual((status, self.root.written), (0, []))
+        self.assertLess(out.index("'paper' (now 'shuffle')"), out.index("'1' (now '0')"))
+        self.assertIn("'0'", self.mcube_says("off", "--dry-run")[1])
+        self.assertEqual(self.root.written, [])
+
+    def test_undone(self):
+        """Refused at any step, everything is as before."""
+        for step, wrong in (("alloc/container_order = 9", "alloc/container_order = 99"),
+                            ("alloc/enabled = 1", "alloc/enabled = 2"),
+                            ("alloc/seed = paper", "alloc/seed = random")):
+            self.add(SEQUENCE.replace(step, wrong))
+            status, _, err = self.mcube_says("apply", "other")
+            self.assertEqual(status, 1)
+            file, value = wrong.split(" = ")
+            self.assertIn(f"{file}: '{value}' is ", err)
+            self.assertIn("the kernel says: " + file, err)
+            self.assertIn("allowed: ", err)
+            self.assertEqual((self.value("alloc/seed"), self.value("alloc/container_order"),
+                              self.value("alloc/enabled")), ("[shuffle] paper", "10", "0"))
+
+    def test_undoing_fails(self):
+        """A file that cannot be set back is named."""
+        self.add(SEQUENCE.replace("alloc/enabled = 1", "alloc/enabled = 2"))
+        write = self.root.write
+
+        def stuck(path, text):
+            """The kernel takes a new order but not the old one."""
+            if path.endswith("container_order") and text == "10":
+                raise OSError(errno.ENOMEM, "no memory")
+            write(path, text)
+
+        with mock.patch("mcube_cmd.host.write", stuck):
+            _, _, err = self.mcube_says("apply", "other")
+        self.assertIn("and alloc/container_order could not be set back", err)
+        self.assertEqual(self.value("alloc/seed"), "[shuffle] paper")
+
+    def test_error_numbers(self):
+        """Each reason for a refusal has its own next step."""
+        for number, text in ((errno.EROFS, "mounted read-only"), (errno.EACCES, "although this is "
+                             "root"), (errno.ENOMEM, "needs more memory"), (errno.EIO, "refused")):
+            self.root.errors = {"alloc/seed": number}
+            status, _, err = self.mcube_says("apply", "m3")
+            self.assertEqual(status, 1)
+            self.assertIn(text, err)
+            self.assertIn("what to do: ", err)
+        self.root.errors = {}
+        self.root.drop(f"{fake.SYSFS}/alloc/seed")
+        self.assertIn("this kernel has no", self.mcube_says("apply", "m3")[2])
+
+    def test_user(self):
+        """A normal user is told to use sudo."""
+        self.root.errors = {"alloc/enabled": errno.EACCES}
+        with mock.patch("mcube_cmd.host.is_root", lambda: False):
+            status, _, err = self.mcube_says("apply", "m3")
+        self.assertEqual(status, 1)
+        self.assertIn("may only be written by root", err)
+        self.assertIn("sudo", err)
+
+    def test_log_not_readable(self):
+        """Without the log, the message says where to look."""
+        self.root.drop("/dev/kmsg")
+        with mock.patch.object(self.root, "refuse",
+                               lambda n, _: (_ for _ in ()).throw(OSError(n, "no"))):
+            _, _, err = self.mcube_says("map", "set", "--color", "4096")
+        self.assertIn("dmesg | grep mcube", err)
+        self.assertIn("allowed: masks", err)
+
+    def test_another_system(self):
+        """A further system is a file: listed, applied, switched off, shown."""
+        self.root.put(f"{fake.SYSFS}/srm/mode", "off\n")
+        self.root.put(f"{fake.SYSFS}/srm/stats/kept", "7\n")
+        self.add("[profile]\ntitle = another\n[apply]\nsrm/mode = on\n[off]\nsrm/mode = off\n")
+        self.assertRegex(self.mcube_says("apply", "--list")[1], r"other +available +another")
+        self.mcube_says("apply", "m3")
+        self.mcube_says("apply", "other")
+        self.assertEqual((self.value("srm/mode"), self.value("alloc/enabled")), ("on", "1"))
+        out = self.mcube_says("status")[1]
+        self.assertIn("profile in force: m3, other", out)
+        self.assertRegex(out, r"srm: mode on\n(.*\n)*kept +7")
+        self.mcube_says("off")
+        self.assertEqual((self.value("srm/mode"), self.value("alloc/enabled")), ("off", "0"))
+
+    def test_off_goes_on(self):
+        """One policy that cannot be switched off does not keep the others on."""
+        self.root.put(f"{fake.SYSFS}/srm/mode", "on\n")
+        self.root.put(f"{fake.SYSFS}/alloc/enabled", "1\n")
+        self.add("[apply]\nsrm/mode = on\n[off]\nsrm/mode = off\n", "zz")
+        self.root.errors = {"alloc/enabled": errno.EIO}
+        status, out, err = self.mcube_says("off")
+        self.assertEqual((status, self.value("srm/mode")), (1, "off"))
+        self.assertIn("srm/mode: on -> off", out)
+        self.assertIn("alloc/enabled", err)
+
+    def test_restore(self):
+        """What was in force is put back: values first, switches last."""
+        self.mcube_says("apply", "m3-paper")
+        saved = policy.Saved()
+        self.mcube_says("apply", "m3")
+        self.root.written.clear()
+        saved.restore()
+        self.assertEqual(self.root.written, [("alloc/enabled", "0"),
+                                             ("alloc/seed", "shuffle [paper]"),
+                                             ("alloc/enabled", "1")])
+        self.root.written.clear()
+        saved.restore()
+        self.assertEqual(self.root.written, [])
+
+    def test_names(self):
+        """Unknown and missing names, and a kernel without mcube."""
+        self.assertIn("choose from: m3", self.mcube_says("apply", "nosuch")[2])
+        self.assertIn("no profile was named", self.mcube_says("apply")[2])
+        self.make(mcube=False)
+        for argv in (("apply", "m3"), ("off",), ("status",)):
+            status, _, err = self.mcube_says(*argv)
+            self.assertEqual(status, 1)
+            self.assertIn("this kernel has no mcube", err)
+
+
+class Status(fake.Case):
+    """mcube status."""
+
+    def test_shares(self):
+        """Shares are of the requests that they are shares of."""
+        status, out, _ = self.mcube_says("status")
+        self.assertEqual(status, 0)
+        self.assertIn("followed 80.0%, fallback 20.0% of single movable pages; uncovered 50.0%",
+                      out)
+        self.assertIn("note: the store often has no page", out)
+
+    def test_fresh(self):
+        """Nothing was asked for yet: no shares, no division by zero."""
+        for name in fake.STATS:
+            self.root.put(f"{fake.SYSFS}/alloc/stats/{name}", "0\n")
+        status, out, _ = self.mcube_says("status")
+        self.assertEqual(status, 0)
+        self.assertNotIn("followed", out)
