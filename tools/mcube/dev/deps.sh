@@ -21,6 +21,8 @@ packages=(
 	# guests, load generators, pictures
 	qemu-system-x86 busybox-static e2fsprogs stress-ng numactl
 	python3-matplotlib procps file
+	# the mcube command in guests, its manual
+	linux-perf util-linux mandoc
 )
 if [ "${1:-build}" = deb ]; then
 	packages+=(debhelper dpkg-dev fakeroot lsb-release)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The tests that need a booted kernel: KUnit, kselftests, stress.
+"""The tests that need a booted kernel: KUnit, kselftests, the command, stress.
 
 Each function boots build/test's or build/debug's kernel, and returns a list of
 (name, "ok" | "not ok" | "skip"). A splat on the console fails the run even
 where every test said ok. As a command:
 
-    guests.py kunit | kselftest [--nodes N] | stress [--minutes M]
+    guests.py kunit | kselftest [--nodes N] | command | stress [--minutes M]
 """
 
 import argparse
@@ -116,6 +116,20 @@ def run_selftests(folder, names, nodes):
     return results + [verdict(name, result)]
 
 
+def command(name="command", **machine):
+    """The mcube command, installed as `make install` does it; in a guest with two nodes."""
+    installed = BUILD / "installed"
+    shutil.rmtree(installed, ignore_errors=True)
+    ui.sh("make", "-s", "-C", ROOT / "tools/mcube", "install", f"DESTDIR={installed}",
+          "PREFIX=/usr")
+    guest = Guest(image(), programs=["perf", "setpriv", "numactl"],
+                  **(machine or {"smp": 4, "mem": "2G", "nodes": 2}))
+    guest.root.python()
+    guest.root.tree(installed / "usr", "usr")
+    result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)
+    return ktap.parse(result.output, name) + [verdict(name, result)]
+
+
 def disk(name, mebi=512):
     """An ext4 image to attach."""
     path = BUILD / f"guest/{name}.img"
@@ -171,7 +185,7 @@ def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["boot", "kunit", "kselftest", "stress"])
+    parser.add_argument("what", choices=["boot", "kunit", "kselftest", "command", "stress"])
     parser.add_argument("--nodes", type=int, help="NUMA nodes (default: each in turn)")
     parser.add_argument("--mem", help="stress: one size only")
     parser.add_argument("--minutes", type=float, default=10, help="stress: per guest")
@@ -180,6 +194,8 @@ def run():
         return report(boot())
     if args.what == "kunit":
         return report(kunit())
+    if args.what == "command":
+        return report(command())
     if args.what == "kselftest":
         return report(kselftest(args.nodes) if args.nodes else kselftest_all())
     if args.nodes or args.mem:

@@ -65,6 +65,11 @@ echo "mcube-guest: done"
 poweroff -f
 """
 
+# Parts of the standard library that no program in a guest asks for.
+PYTHON_LEAVES = {"__pycache__", "test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip",
+                 "pydoc_data", "turtledemo", "distutils", "dist-packages"}
+PYTHON_MODULES = ("_tkinter", "_dbm", "nis.", "_test", "_xxtest")
+
 
 class Initramfs:
     """Collects files, then writes them as one newc archive."""
@@ -168,6 +173,30 @@ class Initramfs:
         guest = guest or f"usr/bin/{os.path.basename(name)}"
         self.file(os.path.realpath(path), guest)
         self.libraries(os.path.realpath(path))
+
+    def python(self):
+        """The host's Debian python3 with its standard library, compiled.
+
+        Compiled files lie where sources would, so that the guest neither compiles them
+        nor compares time stamps, which it does not have.
+        """
+        python = "/usr/bin/python3"
+        if not os.path.exists(python):
+            raise Failure(f"the guest needs {python}, which is not there", "run 'make deps'")
+        self.program(python, "usr/bin/python3")
+        host = Path(subprocess.run(
+            [python, "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"], text=True,
+            capture_output=True, check=True).stdout.strip())
+        for d, dirs, files in os.walk(host):
+            dirs[:] = [x for x in dirs if x not in PYTHON_LEAVES]
+            for name in files:
+                src, dst = Path(d, name), os.path.join(d, name)
+                cached = list(Path(d, "__pycache__").glob(f"{src.stem}.cpython-*[0-9].pyc"))
+                if name.endswith(".py") and cached:
+                    self.file(cached[0], f"{dst}c")
+                elif name.endswith((".py", ".so")) and not name.startswith(PYTHON_MODULES):
+                    self.file(src, dst)
+                    self.libraries(src)
 
     def write(self, path):
         """The archive."""

@@ -1,0 +1,290 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The mcube command on a running mcube kernel, as root and as a normal user.
+#
+# Needs a guest with python3, perf, setpriv and the command installed under
+# /usr; with a second memory node, whether pages are told apart by node is
+# tried as well. Changes the policies and the map, and puts them back. Speaks
+# TAP. What it compares are settings, errors and counts, never times.
+
+S=/sys/kernel/mm/mcube
+COLORS="0x1000 0x2000 0x4000 0x8000 0x10000"
+BANKS="0x24000 0x48000 0x90000 0x120000"
+count=0 failed=0 out='' status=0
+
+# run COMMAND...: keep its output and status for the expectations below
+run()
+{
+	out=$("$@" 2>&1)
+	status=$?
+}
+
+result()	# NAME, after a test command
+{
+	local good=$?
+
+	count=$((count + 1))
+	if [ $good = 0 ]; then
+		echo "ok $count $1"
+		return
+	fi
+	failed=$((failed + 1))
+	echo "not ok $count $1"
+	echo "# status $status, output:"
+	echo "#   ${out//$'\n'/$'\n'#   }"
+}
+
+# says NAME STATUS TEXT...: the command returned STATUS and said every TEXT
+says()
+{
+	local name=$1 want=$2 text missing=
+
+	shift 2
+	for text in "$@"; do
+		[[ $out == *"$text"* ]] || missing+=" '$text'"
+	done
+	[ -z "$missing" ] || out+=$'\n'"(expected$missing)"
+	[[ $status = "$want" && -z $missing && $out != *Traceback* ]]
+	result "$name"
+}
+
+# holds NAME PYTHON: the expression is true of the JSON in $out, named d
+holds()
+{
+	[ $status = 0 ] && python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+sys.exit(not eval("(" + sys.argv[1] + ")"))' "$2" <<<"$out" 2>/dev/null
+	result "$1"
+}
+
+# is NAME FILE VALUE
+is()
+{
+	[ "$(cat "$S/$2")" = "$3" ]
+	result "$1"
+}
+
+user() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+
+colors=$(cat $S/map/color_map) banks=$(cat $S/map/bank_map)
+echo "TAP version 13"
+
+# check, status, map
+
+run mcube check
+echo "# ${out//$'\n'/$'\n'# }"
+says "check: the kernel has mcube" "$status" "ok      kernel" "address map, alloc" \
+	"QEMU without acceleration"
+[ $status -le 1 ]
+result "check: returns 0 or 1"
+run mcube map set --color "$COLORS" --bank "$BANKS"
+says "map set" 0 "map/bank_map: $banks -> $BANKS"
+is "map set: the kernel has it" map/color_map "$COLORS"
+run mcube check
+says "check: ready once the map is set" 0 "ready to use" "32 colors" "16 banks" "mcube apply m3"
+run mcube check --json
+holds "check --json" 'd["usable"] and {i["state"] for i in d["items"]} <= {"ok", "note"}'
+run mcube map
+says "map" 0 "32 colors" "16 banks" "color=sysfs bank=sysfs" \
+	"bit 0 = parity of address bits 14, 17"
+run mcube map --explain 0x2a5000 --json
+holds "map --explain" 'd["explained"][0]["color"] == 5 and d["explained"][0]["bank"] == 12'
+run mcube map --explain nonsense
+says "map --explain: no address" 1 "'nonsense' is no physical address"
+run mcube status
+says "status: off" 0 "profile in force: none" "enabled 0" "uncovered"
+
+# apply, off
+
+run mcube apply --list
+says "apply --list" 0 "m3-paper" "available"
+run mcube apply m3 --dry-run
+says "apply --dry-run" 0 "alloc/enabled: would write '1'"
+is "apply --dry-run writes nothing" alloc/enabled 0
+run mcube apply m3
+says "apply m3" 0 "alloc/enabled: 0 -> 1" "m3 is in force"
+is "apply m3: on" alloc/enabled 1
+is "apply m3: seed" alloc/seed "[shuffle] paper"
+run mcube apply m3
+says "apply m3 again" 0 "in force already"
+run mcube apply m3-paper
+says "apply another profile" 0 "alloc/seed: shuffle -> paper"
+is "apply another profile: seed" alloc/seed "shuffle [paper]"
+run mcube status --json
+holds "status: profile and counters" \
+	'd["profiles"] == ["m3-paper"] and d["systems"]["alloc"]["counters"]["served"] > 0
+	 and 0 <= d["systems"]["alloc"]["shares"]["uncovered"] < 1'
+run mcube off
+says "off" 0 "alloc/enabled: 1 -> 0"
+is "off: the kernel has it" alloc/enabled 0
+run mcube off
+says "off again" 0 "off already"
+
+# what the kernel refuses
+
+run mcube apply m3
+run mcube map set --color none
+says "map set while on" 1 "$S/map/color_map" "'none' cannot be set while it is in use" \
+	"the kernel says:" "the map is in use, turn off what uses it first" "mcube off"
+run mcube off
+run mcube map set --color "0x3000 0x6000 0x5000"
+says "map set: masks that depend on each other" 1 "the kernel says:" "allowed: masks" \
+	"is no value that it takes"
+run mcube map set --color "0x1000 0x2000" --bank 4096
+says "map set: half of it refused" 1 "map/bank_map" "all settings are as before"
+is "map set: the other half is undone" map/color_map "$COLORS"
+mkdir -p /etc/mcube/profiles
+cat >/etc/mcube/profiles/wrong.conf <<'END'
+[profile]
+title = a number too large
+[apply]
+alloc/seed = paper
+alloc/container_order = 99
+alloc/enabled = 1
+END
+run mcube apply m3
+run mcube off
+run mcube apply wrong
+says "apply: refused by the kernel" 1 "$S/alloc/container_order: '99' is out of range" \
+	"the kernel says: alloc/container_order: expected 9 to 10" "allowed: the order of" \
+	"all settings are as before"
+is "apply: what was written is undone" alloc/seed "[shuffle] paper"
+is "apply: nothing after it was written" alloc/enabled 0
+echo "alloc/seed paper" >/etc/mcube/profiles/wrong.conf
+run mcube apply wrong
+says "apply: a profile that cannot be read" 1 "wrong.conf:1" "is not understood"
+rm -r /etc/mcube
+run mcube apply nosuch
+says "apply: no such profile" 1 "no profile 'nosuch'" "choose from: m3-paper, m3"
+run mcube apply m3 --nonsense
+says "wrong usage" 2 "unrecognized arguments"
+run mcube
+says "no command" 2 "usage: mcube"
+
+# pages: under a hint, the pages of a program lie on the color that was asked for
+
+cat >/tmp/hold.py <<'END'
+import mmap
+import signal
+a = mmap.mmap(-1, 8 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+a.write(b"x" * len(a))
+print("held", flush=True)
+signal.pause()
+END
+hold()		# HINT [COMMAND...]: start it, set $pid
+{
+	local hint=$1
+
+	shift
+	(echo "$hint" >/sys/kernel/debug/mcube/hint
+	 exec "$@" python3 /tmp/hold.py >/tmp/held) &
+	pid=$!
+	until grep -q held /tmp/held 2>/dev/null; do sleep 0.2; done
+}
+run mcube apply m3
+hold color=3
+run mcube pages $pid --only anon --json
+holds "pages: hint color=3" 'd["colors"][3] > 0.9 * d["pages"] >= 1800
+	and sum(d["colors"]) == sum(map(sum, d["grid"])) == d["pages"] and d["name"] == "python3"'
+run mcube pages $pid
+says "pages: heat map" 0 "process $pid (python3)" "bank 15" "mapping" "libc.so.6"
+run mcube pages $pid --only file --mapping '*libc*' --json
+holds "pages: of a file" 'd["pages"] > 20
+	and all("libc" in m["name"] and not m["anon"] for m in d["mappings"])'
+run mcube pages $pid --mapping '*nosuch*'
+says "pages: no such mapping" 1 "has no such page" "libc"
+kill $pid
+wait $pid 2>/dev/null
+rm /tmp/held
+run mcube pages $pid
+says "pages: no such process" 1 "there is no process $pid"
+hold bank=9
+run mcube pages $pid --only anon --json
+holds "pages: hint bank=9" 'd["banks"][9] > 0.9 * d["pages"] >= 1800'
+kill $pid
+wait $pid 2>/dev/null
+rm /tmp/held
+if [ -d /sys/devices/system/node/node1 ]; then
+	hold none numactl --membind=1
+	run mcube pages $pid --only anon --json
+	holds "pages: node" 'sum(m["nodes"].get("1", 0) for m in d["mappings"]) > 0.9 * d["pages"]'
+	kill $pid
+	wait $pid 2>/dev/null
+fi
+
+# corun: counts, and the policies are as before, also after an interrupt
+
+# shellcheck disable=SC2016 # for the shell that corun starts
+work='i=0; while [ $i -lt 300 ]; do i=$((i + 1)); done'
+run mcube apply m3-paper
+run mcube corun --victim "$work" --with 'sleep 0.1' --events page-faults,minor-faults \
+	--repeat 2 --json
+holds "corun: counts by perf" 'len(d["rows"]) == 4 and set(d["summary"]) == {"off", "m3"}
+	and all(r["cost"]["min"] > 30 for r in d["rows"])
+	and [(r["policy"], r["together"]) for r in d["runs"]][:4] ==
+		[("off", False), ("off", True), ("m3", False), ("m3", True)]
+	and "seconds" not in str(d["rows"])'
+run mcube status
+says "corun: the policy is as before" 0 "profile in force: m3-paper"
+run mcube corun --victim 'echo went wrong >&2; exit 7' --with 'sleep 0.1' --events page-faults
+says "corun: the victim fails" 1 "failed with status 7" "went wrong"
+run mcube corun --victim 'sleep 30' --with 'exit 5' --events page-faults
+says "corun: a co-runner fails" 1 "co-runner 'exit 5' failed with status 5"
+mcube corun --victim 'sleep 1234' --with 'sleep 2345' --events page-faults >/tmp/corun 2>&1 &
+pid=$!
+until pidof sleep >/dev/null && [ "$(cat $S/alloc/enabled)" = 0 ]; do sleep 0.2; done
+sleep 1
+kill -TERM $pid
+wait $pid
+status=$? out=$(cat /tmp/corun)
+says "corun: interrupted" 130 "interrupted"
+sleep 1
+out=$(pidof sleep)
+[ -z "$out" ]
+result "corun: nothing is left behind"
+run mcube status
+says "corun: the policy is as before after an interrupt" 0 "profile in force: m3-paper"
+if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
+	# Confined by a hint, which is obeyed while the store is on, a program that
+	# streams takes little of the cache from one that uses its memory again.
+	again="dd if=/dev/zero of=/dev/null bs=512K count=40"
+	stream="dd if=/dev/zero of=/dev/null bs=4M count=8"
+	run mcube corun --victim "$again" --repeat 2 --json \
+		--with "(echo color=3 >/sys/kernel/debug/mcube/hint; exec $stream)"
+	holds "corun: modelled cycles, and what a profile cuts" '
+		d["parameters"]["counted"] == "model" and "seconds" not in str(d["rows"])
+		and all(r["cost"]["min"] > 1e6 for r in d["rows"])
+		and d["summary"]["off"]["extra_misses"] > 2000
+		and d["summary"]["m3"]["extra_misses_cut"] > 0.5'
+	run mcube check
+	says "check: modelled" 0 "costs are modelled cycles" "machine '"
+else
+	run mcube corun --victim true --with true
+	says "corun: an emulated CPU without a model" 1 "CPU is emulated" "--events"
+fi
+run mcube off
+
+# a normal user
+
+run user mcube check
+says "user: check" 1 "missing user" "not root" "sudo"
+run user mcube status
+says "user: status" 0 "profile in force: none"
+run user mcube map --explain 0x1000
+says "user: map" 0 "color 1 of 32"
+run user mcube apply m3
+says "user: apply" 1 "may only be written by root" "sudo"
+is "user: apply changes nothing" alloc/enabled 0
+run user mcube map set --bank none
+says "user: map set" 1 "may only be written by root"
+run user mcube pages $$
+says "user: pages of another" 1 "may not be looked at" "sudo"
+run user sh -c "mcube pages \$\$"
+says "user: pages of its own" 1 "hides page frame numbers" "CAP_SYS_ADMIN"
+
+run mcube map set --color "$colors" --bank "$banks"
+says "the map is as before" 0
+echo "# $count tests, $failed failed"
+[ $failed = 0 ]
