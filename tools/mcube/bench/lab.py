@@ -9,16 +9,18 @@ before save(): the report that it writes shows them.
 """
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dev"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "dev"),
+                str(Path(__file__).resolve().parents[1])]
 
 # pylint: disable=wrong-import-position
 import report  # noqa: E402
 import ui  # noqa: E402
+from mcube_cmd import picture as drawing, term  # noqa: E402
+from mcube_cmd.term import table  # noqa: E402,F401  pylint: disable=unused-import
 from ui import BUILD, ROOT, Failure  # noqa: E402
 
 RESULTS = BUILD / "results"
@@ -44,29 +46,6 @@ def guest_tool(name):
     return out / name
 
 
-def masks(text):
-    """XOR masks of a map file's text."""
-    words = [] if text.strip() in ("", "none") else text.split()
-    if any(not re.fullmatch(r"0x[0-9a-fA-F]+", w) for w in words):
-        raise Failure(f"'{text.strip()}' is not a list of XOR masks")
-    return [int(w, 16) for w in words]
-
-
-def value(mask_list, pfn):
-    """Color or bank of a frame: bit i is the parity of address & mask i."""
-    return sum(((pfn << 12 & m).bit_count() & 1) << i for i, m in enumerate(mask_list))
-
-
-def table(head, rows, left=1):
-    """Lines of an aligned table; the first columns are text, the rest numbers."""
-    cells = [[str(c) for c in r] for r in [head, *rows]]
-    width = [max(len(r[i]) for r in cells) for i in range(len(head))]
-    lines = ["  ".join(c.ljust(w) if i < left else c.rjust(w)
-                       for i, (c, w) in enumerate(zip(r, width))).rstrip()
-             for r in cells]
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
-
-
 def save(name, parameters, rows, summary):
     """Write build/results/NAME.json."""
     path = RESULTS / f"{name}.json"
@@ -88,15 +67,10 @@ def picture(figure, name):
 def pyplot():
     """matplotlib, drawing into files."""
     try:
-        import matplotlib  # pylint: disable=import-outside-toplevel
-        matplotlib.use("Agg")
-        from matplotlib import pyplot as plt  # pylint: disable=import-outside-toplevel
-    except ImportError as e:
-        raise Failure(f"no matplotlib for {sys.executable}",
-                      "run 'make deps', and let Debian's /usr/bin/python3 run this") from e
-    plt.rcParams.update({"font.size": 9, "axes.spines.top": False,
-                         "axes.spines.right": False})
-    return plt
+        return drawing.pyplot()
+    except term.Failure as e:
+        raise Failure(str(e), "run 'make deps', and let Debian's /usr/bin/python3 run "
+                      "this") from e
 
 
 def qemu_version():

@@ -15,10 +15,11 @@ and every other page given back at random.
 
 import re
 import statistics
-import sys
 
 import lab
 from lab import ALLOC, MAP, Failure
+from mcube_cmd.addrmap import Map, run_lengths
+from mcube_cmd.term import EVEN, SHADES, bar
 
 NAME = "placement"
 TITLE = "placement: colors and banks of real processes' pages"
@@ -49,19 +50,12 @@ LOCKSTEP_ROUNDS, LOCKSTEP_PAGES = 8, 256
 AGED_PROGRAM = "sort"
 SHOWN = 1024        # faults in the pictures
 GROUP = 32          # faults per column of the pictures
-SHADES = " .:-=+*#%@"
 
 
 def prepare(root):
     """Programs and their input."""
     root.file(lab.guest_tool("mcube-pages"), "/guest/mcube-pages")
-    root.program("/usr/bin/python3", "usr/bin/python3")
-    major, minor = sys.version_info[:2]
-    lib = f"usr/lib/python{major}.{minor}"
-    for name in ("os", "stat", "codecs"):
-        root.file(f"/{lib}/{name}.py", f"{lib}/{name}.py")
-    root.directory(f"{lib}/lib-dynload")
-    root.tree(f"/{lib}/encodings", f"{lib}/encodings")
+    root.python()
     root.text("guest/work.py", PYTHON)
 
 
@@ -134,34 +128,18 @@ def read(path):
     return sorted(procs[:2], key=lambda p: p.pid)
 
 
-def run_lengths(frames):
-    """Lengths of the runs of consecutive frames, upward or downward."""
-    out = []
-    last = step = None
-    for pfn in frames:
-        if last is not None and pfn - last in (1, -1) and step in (None, pfn - last):
-            step = pfn - last
-            out[-1] += 1
-        else:
-            step = None
-            out.append(1)
-        last = pfn
-    return out
-
-
 class View:
     """Frames seen through the map in force."""
 
     def __init__(self, folder):
         text = {f.name: f.read_text("utf-8").strip() for f in folder.iterdir()}
         self.text = text
-        self.colors, self.banks = lab.masks(text["color_map"]), lab.masks(text["bank_map"])
-        self.nr = {"color": 1 << len(self.colors), "bank": 1 << len(self.banks)}
+        self.dim = dict(Map(text["color_map"], text["bank_map"]).dims())
+        self.nr = {kind: dim.nr for kind, dim in self.dim.items()}
 
     def values(self, kind, frames):
         """Colors or banks of frames."""
-        masks = self.colors if kind == "color" else self.banks
-        return [lab.value(masks, pfn) for pfn in frames]
+        return self.dim[kind].values(frames)
 
     def meets(self, a, b):
         """Share of steps in which both sequences name the same bank."""
@@ -183,16 +161,6 @@ class View:
         return row
 
 
-def bar(values, nr):
-    """One character per value: how much of its even share it got."""
-    share = len(values) / nr
-    out = ""
-    for v in range(nr):
-        level = values.count(v) / share * 4
-        out += SHADES[min(len(SHADES) - 1, max(1, round(level)) if level else 0)]
-    return out
-
-
 def show_map(view):
     """What the colors and banks below mean."""
     print(f"\nmap ({view.text.get('source', '?')}; QEMU shows no real cache, so it is set "
@@ -204,7 +172,7 @@ def show_heat(view, runs):
     """Per process: colors and banks of its first 128 faults."""
     print("\nColors and banks of the first 128 anonymous page faults of each process, two "
           "copies at once.\nOne character per color or bank: ' ' no page, "
-          f"'{SHADES[4]}' an even share, '@' 9/4 of it or more.\n"
+          f"'{SHADES[EVEN]}' an even share, '@' 9/4 of it or more.\n"
           "Well spread pages give an even line. Runs: neighbouring frames one after the "
           "other, whole life.\n")
     nr_colors, nr_banks = view.nr["color"], view.nr["bank"]
@@ -268,8 +236,9 @@ def show_summary(view, rows, summary):
     print(f"\n  aged: {AGED_PROGRAM} only, after most of memory was touched and every other page "
           f"given back;\n  the store could not serve {rows[-1]['fallback']} requests then.")
     print(f"""
-two processes on two CPUs, one fault each in turn, M3 with fresh containers each time: how often
-both pages lie in the same bank (chance: {1 / view.nr['bank']:.1%}), and what the first 32 faults of each cover
+two processes on two CPUs, one fault each in turn, M3 with fresh containers each time: how
+often both pages lie in the same bank (chance: {1 / view.nr['bank']:.1%}), and what the first 32
+faults of each cover
 """)
     print("\n".join("  " + x for x in lab.table(
         ["policy", "same bank", "colors/32", "banks/32"],
