@@ -4,8 +4,8 @@
 
 checkpatch --strict on the mails of the series and on every file, the budget
 of edits to existing kernel files, sparse and W=1 on our objects, kernel-doc,
-codespell, shellcheck, Python's compiler, SPDX lines and file lengths. Any
-finding fails; every check prints 'ok' or 'not ok'.
+codespell, shellcheck, Python's compiler and docstrings, manual pages, SPDX lines
+and file lengths. Any finding fails; every check prints 'ok' or 'not ok'.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from patchfile import overlay_files, series as patches
 from source import TREE
 from ui import BUILD, JOBS, ROOT, Failure
 
-HUNKS, LINES, LENGTH = 25, 300, 700
+HUNKS, LINES, LENGTH, COLUMNS = 25, 300, 700, 100
 # The MAINTAINERS entry of the first patch covers every file that follows.
 IGNORE = "FILE_PATH_CHANGES"
 # User space under tools/ makes kernel macros of its own and has no kernel to spare.
@@ -33,7 +33,8 @@ INIT_ATTRIBUTE MACRO_ARG_PRECEDENCE MACRO_ARG_REUSE MACRO_ARG_UNUSED
 MACRO_WITH_FLOW_CONTROL NEW_TYPEDEFS PREFER_DEFINED_ATTRIBUTE_MACRO
 PREFER_KERNEL_TYPES PREFER_PR_LEVEL SPLIT_STRING VOLATILE LINUX_VERSION_CODE
 USLEEP_RANGE SSCANF_TO_KSTRTO STRCPY STRNCPY STRLCPY BIT_MACRO ARRAY_SIZE
-LONG_LINE_STRING QUOTED_WHITESPACE_BEFORE_NEWLINE REPEATED_WORD""".split())
+LONG_LINE_STRING QUOTED_WHITESPACE_BEFORE_NEWLINE REPEATED_WORD
+EXECUTE_PERMISSIONS""".split())
 # The kselftest harness: types made by a macro look like products, and an
 # EXPECT_*() is more than one statement.
 HARNESS = {"SPACING", "BRACES"}
@@ -96,7 +97,7 @@ def check_mails():
 
 def check_files(files):
     """checkpatch on whole files."""
-    chosen = [ROOT / f for f in files if f.endswith(CODE)]
+    chosen = [ROOT / f for f in files if f.endswith(CODE) or is_python(f)]
     parts = [chosen[i::JOBS] for i in range(JOBS) if chosen[i::JOBS]]
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         got = pool.map(lambda part: checkpatch("-f", *part), parts)
@@ -154,13 +155,13 @@ def check_kernel_doc():
 def check_spelling(files):
     """codespell on all text."""
     chosen = [f for f in files if f != "COPYING" and text_of(f) is not None]
-    _, text = output("codespell", "--ignore-words-list", "damon", *chosen)
+    _, text = output("codespell", "--ignore-words-list", "damon,nd", *chosen)
     return text.strip().splitlines()
 
 
 def check_shell(files):
     """shellcheck on scripts for the host and the guest."""
-    chosen = [f for f in files if f.endswith(".sh")
+    chosen = [f for f in files if f.endswith((".sh", ".bash"))
               or re.match(r"#!.*\b(ba|da)?sh\b", (text_of(f) or "")[:60])]
     if not shutil.which("shellcheck"):
         return ["shellcheck is not installed: run 'make deps'"]
@@ -168,16 +169,39 @@ def check_shell(files):
     return text.strip().splitlines()
 
 
+def is_python(path):
+    """By name or by first line."""
+    return path.endswith(".py") or bool(re.match(r"#!.*python", (text_of(path) or "")[:60]))
+
+
 def check_python(files):
-    """Python files compile."""
+    """Python files compile, their lines are short, what others may call says what it is."""
     out = []
-    for f in files:
-        if f.endswith(".py") or re.match(r"#!.*python", (text_of(f) or "")[:60]):
-            try:
-                compile(text_of(f), f, "exec", ast.PyCF_ONLY_AST)
-            except SyntaxError as e:
-                out.append(f"{f}: {e}")
+    for f in filter(is_python, files):
+        text = text_of(f)
+        out += [f"{f}:{n}: {len(x)} columns, the limit is {COLUMNS}"
+                for n, x in enumerate(text.splitlines(), 1) if len(x) > COLUMNS]
+        try:
+            tree = ast.parse(text, f)
+        except SyntaxError as e:
+            out.append(f"{f}: {e}")
+            continue
+        inner = {id(y) for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)
+                 for y in ast.walk(x) if y is not x}
+        out += [f"{f}:{getattr(x, 'lineno', 1)}: no docstring" for x in ast.walk(tree)
+                if isinstance(x, (ast.Module, ast.ClassDef, ast.FunctionDef))
+                and not ast.get_docstring(x) and id(x) not in inner
+                and not re.fullmatch("__[a-z]+__", getattr(x, "name", ""))]
     return out
+
+
+def check_manuals(files):
+    """mandoc on manual pages."""
+    chosen = [f for f in files if re.search(r"\.[1-9]$", f)]
+    if not shutil.which("mandoc"):
+        return ["mandoc is not installed: run 'make deps'"]
+    status, text = output("mandoc", "-T", "lint", "-W", "warning", *chosen) if chosen else (0, "")
+    return text.strip().splitlines() or ([f"mandoc returned {status}"] if status else [])
 
 
 def check_spdx(files):
@@ -216,7 +240,8 @@ def run_checks(report=None):
     checks = [
         ("SPDX lines", lambda: check_spdx(files)),
         ("file lengths", lambda: check_length(files)),
-        ("python compiles", lambda: check_python(files)),
+        ("python", lambda: check_python(files)),
+        ("manuals", lambda: check_manuals(files)),
         ("shellcheck", lambda: check_shell(files)),
         ("codespell", lambda: check_spelling(files)),
         ("budget of edits to existing files", check_budget),

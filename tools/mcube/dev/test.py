@@ -47,6 +47,20 @@ def units():
     return results or [("units: no result", "not ok")]
 
 
+def command_units():
+    """Tests of the mcube command against a made-up /sys."""
+    got = subprocess.run(["/usr/bin/python3", str(ROOT / "tools/mcube/tests/run.py")], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    results = ktap.parse(got.stdout, "mcube command")
+    for name, state in results:
+        print(f"    {state:6} {name}")
+    for line in [x for x in got.stdout.splitlines() if x.startswith("# ")]:
+        say(line)
+    if got.returncode and not any(s == "not ok" for _, s in results):
+        results.append((f"mcube command: run.py returned {got.returncode}", "not ok"))
+    return results
+
+
 def lints():
     """All lint checks as cases."""
     return [(f"lint: {name}", "not ok" if found else "ok")
@@ -81,7 +95,7 @@ def build(flavor):
 
 def stages(quick, minutes):
     """[(name, function)] in the order of running."""
-    out = [("user-space units", units), ("lint", lints)]
+    out = [("user-space units", units), ("mcube command", command_units), ("lint", lints)]
     if quick:
         return out
     return out + [
@@ -91,6 +105,7 @@ def stages(quick, minutes):
         ("boot", guests.boot),
         ("KUnit", guests.kunit),
         ("kselftests, SMP and two NUMA nodes", guests.kselftest_all),
+        ("mcube command in the guest", guests.command),
         ("build the debug kernel", lambda: build("debug")),
         ("short stress, two nodes, 4G", lambda: guests.stress(minutes, 2, "4G")),
         ("short stress, one node, 512M", lambda: guests.stress(minutes, 1, "512M")),
@@ -101,7 +116,8 @@ def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="units and lint only")
+    parser.add_argument("--quick", action="store_true",
+                        help="what needs no kernel: units, command, lint")
     parser.add_argument("--minutes", type=float, default=0.5, help="of each short stress")
     args = parser.parse_args()
     if not TREE.is_dir() or not BASE.is_dir():
