@@ -32,17 +32,17 @@
 #define SIM_SAMPLERS	8		/* per CPU */
 #define SIM_RING_SIZE	2048		/* samples per CPU, a power of two */
 
-#define SIM_SHM_SIZE	(8u << 20)	/* what an ivshmem BAR can be */
-#define SIM_CPU_OFFSET	(1u << 18)
+#define SIM_SHM_SIZE	0x800000u	/* what an ivshmem BAR can be */
+#define SIM_CPU_OFFSET	0x40000u
 #define SIM_CPU_STRIDE	4096u
-#define SIM_RING_OFFSET	(1u << 20)
+#define SIM_RING_OFFSET	0x100000u
 
 /*
  * Instructions that do nothing but tell the plugin: an 8-byte NOP whose
  * displacement is the command. SIM_CONTROL: look at sim_header.control.
  * SIM_SYNC: merge what is pending, bring all counters up to date.
  */
-#define SIM_NOP_PREFIX	0x0f, 0x1f, 0x84, 0x00
+#define SIM_NOP_PREFIX	{ 0x0f, 0x1f, 0x84, 0x00 }
 #define SIM_CONTROL	".byte 0x0f, 0x1f, 0x84, 0x00, 0x4d, 0x43, 0x55, 0x42"	/* MCUB */
 #define SIM_SYNC	".byte 0x0f, 0x1f, 0x84, 0x00, 0x4d, 0x43, 0x55, 0x53"	/* MCUS */
 

@@ -30,6 +30,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import model as modelled
 import ui
 from initramfs import Initramfs
 from ui import BUILD, Failure
@@ -90,7 +91,9 @@ class Guest:
         self.drives, self.extra = opt.get("drives", ()), opt.get("extra", ())
         self.allow = re.compile(opt["allow"]) if opt.get("allow") else None
         self.kunit, self.echo = opt.get("kunit", False), opt.get("echo", False)
-        self.multi = opt.get("multi", False)
+        self.multi, self.model = opt.get("multi", False), opt.get("model")
+        if self.model and not isinstance(self.model, modelled.Model):
+            self.model = modelled.Model(self.model)
         self.root = Initramfs(("bash", *opt.get("programs", ())))
         self.dimms, self.qmp_path = 0, None
 
@@ -102,6 +105,8 @@ class Guest:
             words.append("nokaslr norandmaps")
         if self.slots:
             words.append("memhp_default_state=online")
+        if self.model:
+            words.append(self.model.boot_parameters())
         return " ".join(words + [self.append])
 
     def argv(self, work, interactive=False):
@@ -109,6 +114,7 @@ class Guest:
         mib = mebibytes(self.mem)
         out = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
                "-display", "none", "-machine", "pc", "-cpu", "max",
+               *(self.model.arguments(self, mib, work) if self.model else ()),
                "-kernel", str(self.kernel), "-initrd", str(work / "initramfs.cpio"),
                "-append", self.cmdline(),
                "-smp", f"{self.smp},sockets={self.nodes}"]
@@ -286,6 +292,8 @@ def run():
     parser.add_argument("--icount", action="store_true", help="deterministic counting")
     parser.add_argument("--multi", action="store_true",
                         help="guest CPUs in parallel: for kernels without jump labels")
+    parser.add_argument("--model", metavar="MACHINE",
+                        help="model caches and DRAM: one of tools/mcube/model/machines")
     parser.add_argument("--kunit", action="store_true", help="let KUnit suites run at boot")
     parser.add_argument("--drive", action="append", default=[], help="raw disk image")
     parser.add_argument("--program", action="append", default=[],
@@ -303,7 +311,7 @@ def run():
     guest = Guest(args.kernel or image(args.flavor), smp=args.smp, mem=args.mem,
                   nodes=args.nodes, slots=args.slots, append=args.append,
                   icount=args.icount, kunit=args.kunit, multi=args.multi, drives=args.drive,
-                  programs=args.program, allow=args.allow, echo=True)
+                  model=args.model, programs=args.program, allow=args.allow, echo=True)
     for pair in args.file:
         host, inside = pair.split(":", 1)
         guest.root.file(host, inside)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest whose caches and DRAM are modelled by tools/mcube/model/.
+
+A Model is a machine description, perhaps with some keys changed. It gives QEMU
+the arguments that the plugin needs, and the guest's kernel the address map
+that belongs to the machine, since CPUID describes none:
+
+    Guest(image(), smp=2, mem="1G", model="small")
+    Guest(image(), smp=2, mem="1G", model=Model("small", {"prefetch.kind": "next"}))
+
+All figures of such a guest are simulated; Documentation/mm/mcube/model.rst
+says what is in them and what is not.
+"""
+
+import os
+
+import ui
+from ui import BUILD, ROOT, Failure
+
+SOURCE = ROOT / "tools/mcube/model"
+MACHINES = SOURCE / "machines"
+MOST_MIB = 3072
+
+
+def build():
+    """Build the plugin and the offline driver; returns the directory."""
+    out = BUILD / "model"
+    ui.sh("make", "-s", "-C", SOURCE, f"O={out}")
+    return out
+
+
+def machines():
+    """Names of all machine descriptions."""
+    return sorted(p.stem for p in MACHINES.glob("*.conf"))
+
+
+def read(path):
+    """A description as a dict of strings."""
+    out = {}
+    for line in path.read_text("utf-8").splitlines():
+        key, eq, value = line.partition("#")[0].partition("=")
+        if eq:
+            out[key.strip()] = value.strip()
+    return out
+
+
+class Model:
+    """A machine description with the keys that a caller changes."""
+
+    def __init__(self, machine, keys=None):
+        self.path = MACHINES / f"{machine}.conf"
+        if not self.path.is_file():
+            raise Failure(f"there is no machine '{machine}'",
+                          f"choose from: {' '.join(machines())}")
+        self.keys = dict(keys or {})
+        self.description = read(self.path) | self.keys
+
+    def boot_parameters(self):
+        """The address map of the machine, for the guest's kernel."""
+        words = []
+        for dim in ("color_map", "bank_map"):
+            text = self.description.get(dim, "")
+            if text and text != "none":
+                words.append(f"mcube.{dim}={text.replace(' ', ',')}")
+        return " ".join(words)
+
+    def arguments(self, guest, mib, work):
+        """QEMU arguments; RAM has to be the first memory object there is."""
+        if mib > MOST_MIB:
+            raise Failure(f"a modelled guest cannot have {mib} MiB",
+                          f"give it at most {MOST_MIB}M: all below the hole for devices")
+        if guest.nodes > 1 or guest.slots or guest.multi:
+            raise Failure("a modelled guest has one node, no memory slots, and CPUs in turn")
+        shared = os.path.join(work, "model")
+        keys = "".join(f",{k}={str(v).replace(',', ',,')}" for k, v in self.keys.items())
+        return ["-object", f"memory-backend-ram,id=ram0,size={mib}M",
+                "-machine", "memory-backend=ram0",
+                "-object", f"memory-backend-file,id=model,share=on,mem-path={shared},size=8M",
+                "-device", "ivshmem-plain,memdev=model",
+                "-plugin", f"{build() / 'mcube-model.so'},shm={shared},ram={mib << 20},"
+                           f"machine={self.path}{keys}"]

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mcube-model: drives the modelled machine from inside the guest
+ *
+ * Maps the page that is shared with the model (sim_shm.h) through sysfs, so that
+ * no kernel driver is needed; switches the model on and off; runs access
+ * patterns on chosen CPUs; prints what was counted.
+ *
+ *	mcube-model info
+ *	mcube-model check [-c CPUS]
+ *	mcube-model run [-m] [-c CPUS] [-p PATTERN] [-k KIB] [-n ACCESSES] [-r ROUNDS]
+ *			[-s EVENT:PERIOD]
+ *
+ * check compares sampled physical addresses with /proc/self/pagemap, on each CPU.
+ * run forks a process for each of the first CPUS CPUs, which makes ACCESSES of the
+ * PATTERN over a buffer of its own; with -m the model is on meanwhile.
+ *
+ * Patterns: seq (8 bytes after 8), line (a load from each line in turn), random
+ * (loads from random places), mixed (loads from random places, stores in sequence),
+ * halt (mixed, with a short sleep now and then).
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../../drivers/mcube/sim_shm.h"
+
+#define PAGE		4096UL
+#define CHECK_PAGES	512UL
+#define CHECK_SAMPLES	500UL
+#define PFN_MASK	((1UL << 55) - 1)
+
+static const char usage[] =
+	"usage: mcube-model info | check [-c CPUS] |\n"
+	"       run [-m] [-c CPUS] [-p PATTERN] [-k KIB] [-n ACCESSES] [-r ROUNDS]\n"
+	"           [-s EVENT:PERIOD]\n"
+	"patterns: seq line random mixed halt\n";
+
+static const char * const events[SIM_NR_EVENTS] = {
+	[SIM_CYCLES] = "cycles",
+	[SIM_INSTRUCTIONS] = "instructions",
+	[SIM_ACCESSES] = "accesses",
+	[SIM_STORES] = "stores",
+	[SIM_L1_MISSES] = "l1_misses",
+	[SIM_L2_MISSES] = "l2_misses",
+	[SIM_LLC_REFS] = "llc_refs",
+	[SIM_LLC_MISSES] = "llc_misses",
+	[SIM_LLC_WRITEBACKS] = "llc_writebacks",
+	[SIM_LLC_STOLEN] = "llc_stolen",
+	[SIM_PREFETCHES] = "prefetches",
+	[SIM_DRAM_ACCESSES] = "dram_accesses",
+	[SIM_ROW_HITS] = "row_hits",
+	[SIM_ROW_EMPTY] = "row_empty",
+	[SIM_ROW_CONFLICTS] = "row_conflicts",
+	[SIM_BANK_WAITS] = "bank_waits",
+};
+
+static volatile struct sim_header *header;
+
+static void die(const char *what, const char *why)
+{
+	fprintf(stderr, "mcube-model: %s: %s\n", what, why);
+	exit(1);
+}
+
+static volatile struct sim_cpu *cpu_page(unsigned int cpu)
+{
+	return (void *)((char *)header + SIM_CPU_OFFSET + cpu * SIM_CPU_STRIDE);
+}
+
+static volatile struct sim_sample *ring(unsigned int cpu)
+{
+	return (struct sim_sample *)((char *)header + SIM_RING_OFFSET) +
+		(size_t)cpu * SIM_RING_SIZE;
+}
+
+/* Map the shared memory of the ivshmem device, 1af4:1110. */
+static void map_shared(void)
+{
+	char path[512], id[16] = "";
+	glob_t found;
+	void *map;
+	int fd = -1;
+
+	if (glob("/sys/bus/pci/devices/*/device", 0, NULL, &found))
+		die("no PCI devices", "is sysfs mounted?");
+	for (size_t i = 0; i < found.gl_pathc && fd < 0; i++) {
+		FILE *f = fopen(found.gl_pathv[i], "r");
+		char *slash;
+
+		if (!f || !fgets(id, sizeof(id), f))
+			die(found.gl_pathv[i], strerror(errno));
+		fclose(f);
+		if (strncmp(id, "0x1110", 6))
+			continue;
+		snprintf(path, sizeof(path) - 16, "%s", found.gl_pathv[i]);
+		slash = strrchr(path, '/');
+		strcpy(slash, "/enable");
+		fd = open(path, O_WRONLY);
+		if (fd < 0 || write(fd, "1", 1) != 1)
+			die(path, strerror(errno));
+		close(fd);
+		strcpy(slash, "/resource2");
+		fd = open(path, O_RDWR);
+		if (fd < 0)
+			die(path, strerror(errno));
+	}
+	if (fd < 0)
+		die("no shared memory", "QEMU was started without ivshmem-plain");
+	map = mmap(NULL, SIM_SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		die("mmap of the shared memory", strerror(errno));
+	header = map;
+	if (header->magic != SIM_MAGIC || header->version != SIM_VERSION)
+		die("the shared memory", "no model, or one of another version");
+}
+
+static void control(unsigned int what)
+{
+	header->control = what;
+	while (header->state != (what & SIM_CTL_ON)) {
+		asm volatile(SIM_CONTROL ::: "memory");
+		sched_yield();
+	}
+}
+
+static void sync_model(void)
+{
+	asm volatile(SIM_SYNC ::: "memory");
+}
+
+static void pin(unsigned int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("sched_setaffinity", strerror(errno));
+}
+
+static void *buffer(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap", strerror(errno));
+	return p;
+}
+
+static unsigned long number(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 0);
+
+	if (end == text || *end)
+		die(text, "not a number");
+	return n;
+}
+
+static int info(void)
+{
+	printf("name %s\ncpus %u\nline %u\nllc_sets %u\nllc_ways %u\nllc_slices %u\n"
+	       "colors %u\nbanks %u\nmhz %u\n", (const char *)header->name, header->ncpus,
+	       header->line, header->llc_sets, header->llc_ways, header->llc_slices,
+	       header->colors, header->banks, header->mhz);
+	return 0;
+}
+
+static unsigned long frames[CHECK_PAGES];
+
+static void read_frames(const char *buf)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	ssize_t want = sizeof(frames);
+
+	if (fd < 0 || pread(fd, frames, want, (uintptr_t)buf / PAGE * 8) != want)
+		die("/proc/self/pagemap", strerror(errno));
+	close(fd);
+	for (unsigned long i = 0; i < CHECK_PAGES; i++)
+		frames[i] &= PFN_MASK;
+}
+
+/* Samples of our buffer against pagemap; returns those that are right. */
+static unsigned long drain(unsigned int cpu, const char *buf, unsigned long *wrong)
+{
+	volatile struct sim_cpu *c = cpu_page(cpu);
+	unsigned long right = 0;
+
+	for (; c->tail != c->head; c->tail++) {
+		volatile struct sim_sample *s = ring(cpu) + c->tail % SIM_RING_SIZE;
+		unsigned long off = s->vaddr - (uintptr_t)buf;
+
+		if (off >= CHECK_PAGES * PAGE)
+			continue;
+		if (s->paddr == (frames[off / PAGE] * PAGE | off % PAGE))
+			right++;
+		else if (!(*wrong)++)
+			printf("# cpu %u: virtual %llx is frame %lx, the model says %llx\n", cpu,
+			       s->vaddr, frames[off / PAGE], s->paddr);
+	}
+	return right;
+}
+
+static void start_sampler(unsigned int cpu, unsigned int i, unsigned int event,
+			  unsigned long period)
+{
+	volatile struct sim_sampler *s = &cpu_page(cpu)->sampler[i];
+
+	s->period = 0;
+	s->event = event;
+	s->left = period;
+	s->period = period;
+}
+
+static int check_cpu(unsigned int cpu)
+{
+	volatile char *buf = buffer(CHECK_PAGES * PAGE);
+	volatile struct sim_cpu *c = cpu_page(cpu);
+	unsigned long right = 0, wrong = 0, x = 1;
+
+	pin(cpu);
+	for (unsigned long i = 0; i < CHECK_PAGES; i++)
+		buf[i * PAGE] = 1;
+	read_frames((const char *)buf);
+	control(SIM_CTL_ON | SIM_CTL_CLEAR);
+	c->tail = c->head;
+	start_sampler(cpu, 0, SIM_ACCESSES, 97);
+	start_sampler(cpu, 1, SIM_LLC_MISSES, 7);
+	start_sampler(cpu, 2, SIM_STORES, 53);
+	sync_model();
+	for (unsigned long round = 0; round < 64; round++) {
+		for (unsigned long i = 0; i < CHECK_PAGES; i++) {
+			unsigned long at;
+
+			x = x * 6364136223846793005UL + 1442695040888963407UL;
+			at = (x >> 33) % (CHECK_PAGES * PAGE - 8);
+			if (i & 1)
+				buf[at]++;
+			else
+				/* Any alignment: some cross lines, some pages. */
+				*(volatile unsigned long *)(buf + at) = x;
+		}
+		sync_model();
+		right += drain(cpu, (const char *)buf, &wrong);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		cpu_page(cpu)->sampler[i].period = 0;
+	control(0);
+	printf("check cpu %u right %lu wrong %lu lost %llu\n", cpu, right, wrong, c->lost);
+	return wrong || right < CHECK_SAMPLES;
+}
+
+struct job {
+	const char *pattern;
+	unsigned long bytes;
+	unsigned long accesses;
+	unsigned int cpus;
+	unsigned int rounds;
+	bool model;
+};
+
+static unsigned long step(unsigned long x)
+{
+	return x * 6364136223846793005UL + 1442695040888963407UL;
+}
+
+static void work(const struct job *j, volatile unsigned long *buf)
+{
+	unsigned long words = j->bytes / 8, x = 1, at = 0;
+	bool halts = !strcmp(j->pattern, "halt");
+
+	if (!strcmp(j->pattern, "seq")) {
+		for (unsigned long i = 0; i < j->accesses; i++) {
+			(void)buf[at];
+			at = at + 1 < words ? at + 1 : 0;
+		}
+	} else if (!strcmp(j->pattern, "line")) {
+		for (unsigned long i = 0; i < j->accesses; i++) {
+			(void)buf[at];
+			at = at + 8 < words ? at + 8 : 0;
+		}
+	} else if (!strcmp(j->pattern, "random")) {
+		for (unsigned long i = 0; i < j->accesses; i++) {
+			x = step(x);
+			(void)buf[(x >> 33) % words];
+		}
+	} else {
+		for (unsigned long i = 0; i < j->accesses; i += 2) {
+			x = step(x);
+			buf[at] = buf[(x >> 33) % words];
+			at = at + 1 < words ? at + 1 : 0;
+			if (halts && i % 50000 == 0)
+				usleep(1000);
+		}
+	}
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+struct gate {
+	unsigned int ready;
+	unsigned int round;
+	unsigned int done;
+};
+
+static void worker(const struct job *j, unsigned int cpu, volatile struct gate *g)
+{
+	void *buf;
+
+	pin(cpu);
+	buf = buffer(j->bytes);
+	memset(buf, 1, j->bytes);
+	__atomic_add_fetch(&g->ready, 1, __ATOMIC_SEQ_CST);
+	for (unsigned int r = 1; r <= j->rounds; r++) {
+		while (g->round < r)
+			usleep(500);
+		work(j, buf);
+		__atomic_add_fetch(&g->done, 1, __ATOMIC_SEQ_CST);
+	}
+	exit(0);
+}
+
+static void print_counts(unsigned int cpus)
+{
+	for (unsigned int i = 0; i < cpus; i++)
+		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
+			printf("count %u %s %llu\n", i, events[e], cpu_page(i)->count[e]);
+	for (unsigned int i = 0; i < cpus; i++)
+		printf("samples %u %u lost %llu\n", i, cpu_page(i)->head, cpu_page(i)->lost);
+}
+
+static int run(const struct job *j)
+{
+	volatile struct gate *g = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	for (unsigned int i = 0; i < j->cpus; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			die("fork", strerror(errno));
+		if (!pid)
+			worker(j, i, g);
+	}
+	while (g->ready < j->cpus)
+		usleep(1000);
+	for (unsigned int r = 1; r <= j->rounds; r++) {
+		double start;
+
+		if (j->model)
+			control(SIM_CTL_ON | SIM_CTL_CLEAR);
+		start = now();
+		g->round = r;
+		while (g->done < r * j->cpus)
+			usleep(500);
+		sync_model();
+		printf("round %u seconds %.6f\n", r, now() - start);
+		if (j->model)
+			control(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	if (j->model)
+		print_counts(header->ncpus);
+	return 0;
+}
+
+static void sample_all(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	map_shared();
+	for (unsigned int e = 0; colon && e < SIM_NR_EVENTS; e++) {
+		if (strncmp(events[e], text, colon - text) || events[e][colon - text])
+			continue;
+		for (unsigned int i = 0; i < header->ncpus; i++)
+			start_sampler(i, 0, e, number(colon + 1));
+		return;
+	}
+	die(text, "not EVENT:PERIOD");
+}
+
+int main(int argc, char **argv)
+{
+	struct job j = { "mixed", 4096 * 1024, 1000000, 1, 1, false };
+	unsigned int checked = 0;
+	int c, rc = 0;
+
+	if (argc < 2) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	while ((c = getopt(argc - 1, argv + 1, "mc:p:k:n:r:s:")) != -1) {
+		switch (c) {
+		case 'm':
+			j.model = true;
+			break;
+		case 'c':
+			j.cpus = number(optarg);
+			break;
+		case 'p':
+			j.pattern = optarg;
+			break;
+		case 'k':
+			j.bytes = number(optarg) * 1024;
+			break;
+		case 'n':
+			j.accesses = number(optarg);
+			break;
+		case 'r':
+			j.rounds = number(optarg);
+			break;
+		case 's':
+			sample_all(optarg);
+			break;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (!header && (j.model || strcmp(argv[1], "run")))
+		map_shared();
+	if (!strcmp(argv[1], "info"))
+		return info();
+	if (!strcmp(argv[1], "run"))
+		return run(&j);
+	if (strcmp(argv[1], "check")) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	for (; checked < j.cpus; checked++)
+		rc |= check_cpu(checked);
+	return rc;
+}

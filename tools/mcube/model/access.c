@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The private levels: what one access of one CPU does to its L1 and L2.
+ *
+ * Neither level includes the other; lines enter both on the way in. A dirty
+ * line that leaves L1 goes to L2, one that leaves L2 goes to the shared levels
+ * as a request of its own, for which nobody waits. Private levels of different
+ * CPUs are not kept coherent.
+ */
+#include "model.h"
+
+/* The next access is looked up, whatever it is. */
+void vcpu_forget(struct vcpu *v)
+{
+	v->last[0] = NO_LINE;
+	v->last[1] = NO_LINE;
+}
+
+static struct request *enqueue(struct model *m, struct vcpu *v, unsigned int kind)
+{
+	struct request *r;
+
+	if (v->tail - v->head == QUEUE_SIZE)
+		model_merge(m, true);
+	r = &v->queue[v->tail++ % QUEUE_SIZE];
+	r->kind = kind;
+	r->gap = v->mark - v->left;
+	r->want = 0;
+	r->owner = v->shared->owner % SIM_MAX_OWNERS;
+	v->queued_gap += r->gap;
+	v->mark = v->left;
+	return r;
+}
+
+static void write_back(struct model *m, struct vcpu *v, uint64_t entry)
+{
+	struct request *r = enqueue(m, v, REQUEST_WRITEBACK);
+
+	r->paddr = line_number(entry) << m->map.line_shift;
+}
+
+/* A dirty line that leaves L1. */
+static void leave_l1(struct model *m, struct vcpu *v, uint64_t entry)
+{
+	uint64_t line = line_number(entry), *in_l2;
+	unsigned int index;
+
+	if (!v->l2.set) {
+		write_back(m, v, entry);
+		return;
+	}
+	index = cache_index(&v->l2, line);
+	in_l2 = cache_peek(&v->l2, index, line);
+	if (in_l2) {
+		*in_l2 |= LINE_DIRTY;
+		return;
+	}
+	entry = cache_fill(&v->l2, index, line << LINE_SHIFT | LINE_DIRTY);
+	if (entry & LINE_DIRTY)
+		write_back(m, v, entry);
+}
+
+static void describe(struct request *r, uint64_t vaddr, uint64_t paddr, uint64_t ip,
+		     unsigned int flags, unsigned int want)
+{
+	r->vaddr = vaddr;
+	r->paddr = paddr;
+	r->ip = ip;
+	r->flags = flags;
+	r->want = want;
+}
+
+/* One access within one line. */
+void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t paddr,
+		  bool store, uint64_t ip)
+{
+	uint64_t line = paddr >> m->map.line_shift, victim, victim2 = 0, *entry;
+	unsigned int flags = store ? SIM_SAMPLE_STORE : 0, want, index, level = 1;
+	struct request *r;
+
+	v->count[SIM_ACCESSES]++;
+	v->count[SIM_STORES] += store;
+	v->left -= m->l1_cost;
+	want = sampled(v, SIM_ACCESSES);
+	if (store)
+		want |= sampled(v, SIM_STORES);
+	if (!v->sampled) {
+		v->last[0] = vaddr >> m->map.line_shift;
+		v->last[1] = store ? v->last[0] : NO_LINE;
+	}
+	index = cache_index(&v->l1, line);
+	entry = cache_lookup(&v->l1, index, line);
+	if (entry) {
+		if (store)
+			*entry |= LINE_DIRTY;
+		goto hit;
+	}
+	v->count[SIM_L1_MISSES]++;
+	want |= sampled(v, SIM_L1_MISSES);
+	victim = cache_fill(&v->l1, index, line << LINE_SHIFT | (store ? LINE_DIRTY : 0));
+	if (v->l2.set) {
+		v->left -= m->l2_cost;
+		level = 2;
+		index = cache_index(&v->l2, line);
+		entry = cache_lookup(&v->l2, index, line);
+		if (!entry) {
+			v->count[SIM_L2_MISSES]++;
+			want |= sampled(v, SIM_L2_MISSES);
+			victim2 = cache_fill(&v->l2, index, line << LINE_SHIFT);
+		}
+	}
+	if (!entry) {
+		r = enqueue(m, v, REQUEST_DEMAND);
+		describe(r, vaddr, paddr, ip, flags, want);
+		v->queued_demand++;
+		v->left -= v->latency >> 4;
+		v->mark = v->left;
+		want = 0;
+	}
+	if (victim & LINE_DIRTY)
+		leave_l1(m, v, victim);
+	if (victim2 & LINE_DIRTY)
+		write_back(m, v, victim2);
+hit:
+	if (__builtin_expect(want, 0)) {
+		r = enqueue(m, v, REQUEST_SAMPLE);
+		describe(r, vaddr, paddr, ip, flags | level, want);
+	}
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where a physical address falls; address.h has the rules.
+ */
+#include "address.h"
+
+#define PAGE	4096u
+
+void address_init(struct address_map *a, const struct machine *m)
+{
+	unsigned int lines = PAGE / m->line;
+
+	a->machine = m;
+	a->line_shift = __builtin_ctzll(m->line);
+	a->slice_sets = m->llc.sets / m->llc_slices;
+	a->set_mask = a->slice_sets & (a->slice_sets - 1) ? 0 : a->slice_sets - 1;
+	/* Where a page's lines wrap around the sets, any two pages share some. */
+	a->color_lines = a->slice_sets % lines ? a->slice_sets : lines;
+	a->colors = a->slice_sets / a->color_lines;
+	a->channels = 1u << m->dram_channels.nr;
+	for (unsigned int i = 0; i < m->dram_table_len; i++)
+		if (m->dram_table[i] >= a->channels)
+			a->channels = m->dram_table[i] + 1u;
+	a->banks = a->channels << m->dram_banks.nr;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where a physical address falls: slice, set and color of the last level;
+ * channel, bank and row of DRAM.
+ *
+ *	last level:	slice = parities(address, hash) % slices
+ *			set   = line number % sets of a slice
+ *			color = set / lines of a page	(pages of different colors
+ *							 share no set)
+ *	DRAM:		bank  = channel << number of bank masks | parities
+ *			row   = address / (bytes in which every row occurs once)
+ */
+#ifndef MCUBE_MODEL_ADDRESS_H
+#define MCUBE_MODEL_ADDRESS_H
+
+#include "machine.h"
+
+/**
+ * struct address_map - what is needed to place an address, worked out once
+ * @machine:	the description
+ * @line_shift:	log2 of bytes of a line
+ * @set_mask:	sets of a slice - 1 where that is a power of two, else 0
+ * @slice_sets:	sets of a slice
+ * @color_lines: lines of a page, or all sets of a slice if colors make no sense
+ * @colors:	number of colors
+ * @banks:	number of banks over all channels
+ * @channels:	number of channels
+ */
+struct address_map {
+	const struct machine *machine;
+	unsigned int line_shift;
+	unsigned int set_mask;
+	unsigned int slice_sets;
+	unsigned int color_lines;
+	unsigned int colors;
+	unsigned int banks;
+	unsigned int channels;
+};
+
+void address_init(struct address_map *a, const struct machine *m);
+
+static inline unsigned int parities(const struct masks *m, uint64_t address)
+{
+	unsigned int value = 0;
+
+	for (unsigned int i = 0; i < m->nr; i++)
+		value |= (unsigned int)__builtin_parityll(address & m->mask[i]) << i;
+	return value;
+}
+
+static inline unsigned int address_slice(const struct address_map *a, uint64_t address)
+{
+	unsigned int slices = a->machine->llc_slices;
+
+	if (slices == 1)
+		return 0;
+	return parities(&a->machine->llc_hash, address) % slices;
+}
+
+/* Set within its slice. */
+static inline unsigned int address_set(const struct address_map *a, uint64_t address)
+{
+	uint64_t line = address >> a->line_shift;
+
+	return a->set_mask ? line & a->set_mask : line % a->slice_sets;
+}
+
+/* Index of the set over all slices. */
+static inline unsigned int address_index(const struct address_map *a, uint64_t address)
+{
+	return address_slice(a, address) * a->slice_sets + address_set(a, address);
+}
+
+static inline unsigned int address_color(const struct address_map *a, uint64_t address)
+{
+	return address_set(a, address) / a->color_lines;
+}
+
+static inline unsigned int address_channel(const struct address_map *a, uint64_t address)
+{
+	const struct machine *m = a->machine;
+
+	if (m->dram_table_len)
+		return m->dram_table[address / m->dram_granule % m->dram_table_len];
+	return parities(&m->dram_channels, address);
+}
+
+/* Bank over all channels. */
+static inline unsigned int address_bank(const struct address_map *a, uint64_t address)
+{
+	const struct masks *banks = &a->machine->dram_banks;
+
+	return address_channel(a, address) << banks->nr | parities(banks, address);
+}
+
+static inline unsigned int bank_channel(const struct address_map *a, unsigned int bank)
+{
+	return bank >> a->machine->dram_banks.nr;
+}
+
+static inline uint64_t address_row(const struct address_map *a, uint64_t address)
+{
+	return address / a->machine->dram_row;
+}
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A set-associative cache; cache.h says how it works.
+ */
+#include "cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool cache_init(struct cache *c, const struct level *l)
+{
+	c->ways = l->ways;
+	c->sets = l->sets;
+	c->mask = l->sets & (l->sets - 1) ? 0 : l->sets - 1;
+	c->srrip = l->policy == POLICY_SRRIP;
+	c->set = calloc(l->sets, l->ways * sizeof(*c->set));
+	return c->set;
+}
+
+void cache_free(struct cache *c)
+{
+	free(c->set);
+}
+
+void cache_clear(struct cache *c)
+{
+	if (c->set)
+		memset(c->set, 0, (size_t)c->sets * c->ways * sizeof(*c->set));
+}
+
+/* cache_lookup() where the first entry of an LRU set was not it. */
+uint64_t *cache_lookup_rest(struct cache *c, uint64_t *set, uint64_t want)
+{
+	for (unsigned int i = 0; i < c->ways; i++) {
+		uint64_t entry = set[i];
+
+		if ((entry ^ want) & (LINE_NUMBER | LINE_VALID))
+			continue;
+		if (c->srrip) {
+			set[i] &= ~(uint64_t)LINE_RRPV;
+			return set + i;
+		}
+		for (; i; i--)
+			set[i] = set[i - 1];
+		set[0] = entry;
+		return set;
+	}
+	return NULL;
+}
+
+static unsigned int srrip_victim(uint64_t *set, unsigned int ways)
+{
+	unsigned int i;
+
+	for (i = 0; i < ways; i++)
+		if (!(set[i] & LINE_VALID))
+			return i;
+	for (;;) {
+		for (i = 0; i < ways; i++)
+			if ((set[i] & LINE_RRPV) == LINE_RRPV)
+				return i;
+		for (i = 0; i < ways; i++)
+			set[i] += RRPV_STEP;
+	}
+}
+
+/* Put in a line that is not there; the entry that had to go, 0 if none. */
+uint64_t cache_fill(struct cache *c, unsigned int index, uint64_t entry)
+{
+	uint64_t *set = c->set + (uint64_t)index * c->ways;
+	unsigned int i = c->ways - 1;
+	uint64_t victim;
+
+	if (c->srrip) {
+		i = srrip_victim(set, c->ways);
+		victim = set[i];
+		set[i] = entry | LINE_VALID | RRPV_LONG;
+		return victim;
+	}
+	victim = set[i];
+	for (; i; i--)
+		set[i] = set[i - 1];
+	set[0] = entry | LINE_VALID;
+	return victim;
+}

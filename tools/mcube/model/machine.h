@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The description of a modelled machine, read from machines/NAME.conf.
+ */
+#ifndef MCUBE_MODEL_MACHINE_H
+#define MCUBE_MODEL_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_MASKS	16
+#define MAX_TABLE	64
+#define MAP_TEXT	256
+#define MAX_DEGREE	16
+
+enum policy {
+	POLICY_LRU,
+	POLICY_SRRIP,
+};
+
+enum prefetch {
+	PREFETCH_NONE,
+	PREFETCH_NEXT,
+	PREFETCH_STRIDE,
+};
+
+/**
+ * struct level - one level of cache
+ * @size:	bytes, 0: there is no such level
+ * @ways:	associativity
+ * @latency:	cycles from the access to the data for a hit here
+ * @policy:	enum policy
+ * @sets:	follows from the others
+ */
+struct level {
+	uint64_t size;
+	uint64_t ways;
+	uint64_t latency;
+	unsigned int policy;
+	uint64_t sets;
+};
+
+/**
+ * struct masks - XOR masks; bit i of the value is the parity of address & mask[i]
+ * @nr:		how many
+ * @mask:	physical address bits
+ */
+struct masks {
+	unsigned int nr;
+	uint64_t mask[MAX_MASKS];
+};
+
+/**
+ * struct machine - all parameters of a model
+ * @name:	for people
+ * @mhz:	cycles per microsecond
+ * @line:	bytes of a cache line, on all levels
+ * @quantum:	cycles that a CPU runs until it is another one's turn
+ * @instruction: cycles of an instruction, data accesses apart
+ * @pause:	cycles of a PAUSE
+ * @hidden:	cycles of each data access that the pipeline hides
+ * @l1:		private first level, data
+ * @l2:		private second level, may be missing
+ * @llc:	shared last level
+ * @llc_slices:	slices that the sets of @llc are divided among
+ * @llc_hash:	parities that choose the slice, modulo @llc_slices
+ * @prefetch:	enum prefetch, of the last level
+ * @prefetch_degree: lines that it runs ahead
+ * @dram_banks:	parities that choose the bank within a channel
+ * @dram_channels: parities that choose the channel, if there is no table
+ * @dram_table:	channel of each granule in turn, periodically
+ * @dram_table_len: period in granules, 0: no table
+ * @dram_granule: bytes in the same channel
+ * @dram_row:	bytes of address space after which all rows have been passed
+ * @dram_base:	cycles between the last level and the memory chips, both ways
+ * @dram_cas:	cycles from the column command to the data
+ * @dram_rcd:	cycles to open a row
+ * @dram_rp:	cycles to close a row
+ * @dram_burst:	cycles that a line occupies the data bus of a channel
+ * @color_map:	what to write to the guest kernel's map/color_map
+ * @bank_map:	what to write to the guest kernel's map/bank_map
+ */
+struct machine {
+	char name[64];
+	uint64_t mhz;
+	uint64_t line;
+	uint64_t quantum;
+	uint64_t instruction;
+	uint64_t pause;
+	uint64_t hidden;
+	struct level l1;
+	struct level l2;
+	struct level llc;
+	uint64_t llc_slices;
+	struct masks llc_hash;
+	unsigned int prefetch;
+	uint64_t prefetch_degree;
+	struct masks dram_banks;
+	struct masks dram_channels;
+	unsigned int dram_table_len;
+	uint8_t dram_table[MAX_TABLE];
+	uint64_t dram_granule;
+	uint64_t dram_row;
+	uint64_t dram_base;
+	uint64_t dram_cas;
+	uint64_t dram_rcd;
+	uint64_t dram_rp;
+	uint64_t dram_burst;
+	char color_map[MAP_TEXT];
+	char bank_map[MAP_TEXT];
+};
+
+/* All return an empty string, or what is wrong; the text is static. */
+const char *machine_load(struct machine *m, const char *path);
+const char *machine_set(struct machine *m, const char *key, const char *value);
+const char *machine_check(struct machine *m);
+void machine_default(struct machine *m);
+const char *machine_text(const struct machine *m, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The shared levels: requests of all CPUs in the order of modelled time.
+ *
+ * Each CPU has one clock and waits for its demand requests. The next event is
+ * the earliest of: the head of a CPU's queue, at its clock plus its gap; and a
+ * DRAM bank that takes a waiting request. An access is over, and its CPU's
+ * clock known, when its data are there; only then is that CPU's next request in
+ * the running.
+ *
+ * A CPU with nothing queued may yet ask for something, at its clock plus the
+ * cycles that it has run since: beyond that time nothing is served, or the order
+ * would depend on the quantum. What is left stays queued to the next merge.
+ * Only where everything has to be settled (all) that bound is ignored.
+ */
+#include "model.h"
+
+static void pass(struct vcpu *v, uint64_t cycles)
+{
+	v->clock += cycles;
+	v->count[SIM_CYCLES] += cycles;
+}
+
+/* A request that DRAM has carried out. */
+static void finish(struct model *m, const struct dram_done *done)
+{
+	const struct dram_request *d = &done->request;
+	struct sim_figures *bank = &m->header->bank[d->bank];
+	struct vcpu *v = &m->vcpu[d->cpu];
+	unsigned int flags = 4, want = 0;
+	uint64_t latency;
+
+	v->count[SIM_DRAM_ACCESSES]++;
+	v->count[SIM_BANK_WAITS] += done->waited;
+	bank->refs++;
+	switch (done->row) {
+	case ROW_HIT:
+		v->count[SIM_ROW_HITS]++;
+		bank->stolen++;
+		flags |= SIM_SAMPLE_ROW_HIT;
+		break;
+	case ROW_EMPTY:
+		v->count[SIM_ROW_EMPTY]++;
+		break;
+	case ROW_CONFLICT:
+		v->count[SIM_ROW_CONFLICTS]++;
+		bank->misses++;
+		flags |= SIM_SAMPLE_ROW_CONFLICT;
+		break;
+	}
+	if (!d->awaited)
+		return;
+	/* Write-backs and prefetches have no address to show, so only these count. */
+	if (done->row == ROW_HIT)
+		want = sampled(v, SIM_ROW_HITS);
+	else if (done->row == ROW_CONFLICT)
+		want = sampled(v, SIM_ROW_CONFLICTS);
+	want |= v->waiting.want;
+	latency = done->time - v->clock;
+	v->latency += ((int)latency * 16 - (int)v->latency) / 16;
+	if (want)
+		sample_write(v, &v->waiting, want, v->clock,
+			     latency + m->l1_cost + m->l2_cost + m->machine.hidden, flags);
+	pass(v, latency);
+	v->blocked = false;
+}
+
+static void serve_dram(struct model *m)
+{
+	struct dram_done done;
+
+	m->served = dram_next(&m->dram);
+	dram_serve(&m->dram, &done);
+	finish(m, &done);
+}
+
+static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time,
+			  bool awaited)
+{
+	while (m->dram.nr == DRAM_PENDING)
+		serve_dram(m);
+	dram_submit(&m->dram, paddr, time, v->index, awaited);
+}
+
+/* Put a line into the last level; what it pushes out goes to DRAM if dirty. */
+static void fill(struct model *m, struct vcpu *v, unsigned int index, uint64_t paddr,
+		 unsigned int owner, uint64_t time)
+{
+	uint64_t line = paddr >> m->map.line_shift, victim, address;
+	struct vcpu *loser;
+
+	victim = cache_fill(&m->llc, index, line << LINE_SHIFT |
+			    (uint64_t)owner << OWNER_SHIFT | v->index << CPU_SHIFT);
+	if (!(victim & LINE_VALID))
+		return;
+	address = line_number(victim) << m->map.line_shift;
+	loser = &m->vcpu[line_cpu(victim)];
+	if (loser != v)
+		loser->count[SIM_LLC_STOLEN]++;
+	if (loser != v || line_owner(victim) != owner) {
+		m->header->color[address_color(&m->map, address)].stolen++;
+		m->header->owner[line_owner(victim)].stolen++;
+	}
+	if (victim & LINE_DIRTY) {
+		v->count[SIM_LLC_WRITEBACKS]++;
+		read_or_write(m, v, address, time, false);
+	}
+}
+
+static void prefetch(struct model *m, struct vcpu *v, const struct request *r, bool miss)
+{
+	uint64_t ahead[MAX_DEGREE];
+	unsigned int n = prefetch_lines(m, v, r->paddr, miss, ahead);
+
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int index = address_index(&m->map, ahead[i]);
+
+		if (cache_peek(&m->llc, index, ahead[i] >> m->map.line_shift))
+			continue;
+		v->count[SIM_PREFETCHES]++;
+		read_or_write(m, v, ahead[i], v->clock + m->llc_cost, false);
+		fill(m, v, index, ahead[i], r->owner, v->clock + m->llc_cost);
+	}
+}
+
+static void demand(struct model *m, struct vcpu *v, struct request *r)
+{
+	struct sim_figures *color = &m->header->color[address_color(&m->map, r->paddr)];
+	struct sim_figures *owner = &m->header->owner[r->owner];
+	unsigned int index = address_index(&m->map, r->paddr);
+	uint64_t looked_up = v->clock + m->llc_cost;
+	bool hit;
+
+	v->count[SIM_LLC_REFS]++;
+	color->refs++;
+	owner->refs++;
+	r->want |= sampled(v, SIM_LLC_REFS);
+	hit = cache_lookup(&m->llc, index, r->paddr >> m->map.line_shift);
+	if (!hit) {
+		v->count[SIM_LLC_MISSES]++;
+		color->misses++;
+		owner->misses++;
+		r->want |= sampled(v, SIM_LLC_MISSES);
+		read_or_write(m, v, r->paddr, looked_up, true);
+		v->waiting = *r;
+		v->blocked = true;
+		fill(m, v, index, r->paddr, r->owner, looked_up);
+	}
+	if (m->machine.prefetch != PREFETCH_NONE)
+		prefetch(m, v, r, !hit);
+	if (!hit)
+		return;
+	v->latency += ((int)m->llc_cost * 16 - (int)v->latency) / 16;
+	if (r->want)
+		sample_write(v, r, r->want, v->clock, m->machine.llc.latency, 3);
+	pass(v, m->llc_cost);
+}
+
+/* A dirty line of the private levels: into the last level if it is there. */
+static void write_back(struct model *m, struct vcpu *v, const struct request *r)
+{
+	unsigned int index = address_index(&m->map, r->paddr);
+	uint64_t *entry = cache_peek(&m->llc, index, r->paddr >> m->map.line_shift);
+
+	if (entry)
+		*entry |= LINE_DIRTY;
+	else
+		read_or_write(m, v, r->paddr, v->clock, false);
+}
+
+static void serve_cpu(struct model *m, struct vcpu *v)
+{
+	struct request *r = &v->queue[v->head++ % QUEUE_SIZE];
+
+	v->queued_gap -= r->gap;
+	pass(v, r->gap);
+	m->served = v->clock;
+	switch (r->kind) {
+	case REQUEST_DEMAND:
+		v->queued_demand--;
+		demand(m, v, r);
+		break;
+	case REQUEST_WRITEBACK:
+		write_back(m, v, r);
+		break;
+	case REQUEST_SAMPLE:
+		sample_write(v, r, r->want, v->clock, (r->flags & SIM_SAMPLE_LEVEL) == 1 ?
+			     m->machine.l1.latency : m->machine.l2.latency,
+			     r->flags & SIM_SAMPLE_LEVEL);
+		break;
+	}
+}
+
+/* The CPU with the earliest request, or that may yet have one; NULL if none. */
+static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
+{
+	struct vcpu *first = NULL;
+
+	*when = DRAM_NEVER;
+	for (unsigned int i = 0; i < m->ncpus; i++) {
+		struct vcpu *v = &m->vcpu[i];
+		uint64_t t = v->clock;
+
+		if (v->blocked)
+			continue;
+		if (!queue_empty(v))
+			t += v->queue[v->head % QUEUE_SIZE].gap;
+		else if (all || v->idle)
+			continue;
+		else
+			t += vcpu_trailing(v);
+		if (t < *when) {
+			*when = t;
+			first = v;
+		}
+	}
+	return first;
+}
+
+/* Serve what is queued; all: even if a CPU might still ask for something earlier. */
+void model_merge(struct model *m, bool all)
+{
+	for (;;) {
+		uint64_t when, dram = dram_next(&m->dram);
+		struct vcpu *v = earliest(m, all, &when);
+
+		if (dram != DRAM_NEVER && dram <= when) {
+			serve_dram(m);
+			continue;
+		}
+		if (!v || queue_empty(v))
+			break;
+		serve_cpu(m, v);
+	}
+	for (unsigned int i = 0; i < m->ncpus; i++) {
+		struct vcpu *v = &m->vcpu[i];
+
+		if (v->blocked || !queue_empty(v))
+			continue;
+		pass(v, vcpu_trailing(v));
+		v->mark = v->left;
+	}
+}

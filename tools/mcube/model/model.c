@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Setting up and tearing down a model; model.h has the picture.
+ */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned int beyond(uint64_t latency, uint64_t hidden)
+{
+	return latency > hidden ? latency - hidden : 0;
+}
+
+/* shared is SIM_SHM_SIZE bytes. False if memory is short. */
+bool model_init(struct model *m, const struct machine *machine, unsigned int ncpus,
+		void *shared)
+{
+	struct sim_header *h = shared;
+
+	memset(m, 0, sizeof(*m));
+	memset(shared, 0, SIM_SHM_SIZE);
+	m->machine = *machine;
+	m->ncpus = ncpus;
+	m->header = h;
+	address_init(&m->map, &m->machine);
+	m->dram.map = &m->map;
+	m->l1_cost = beyond(machine->l1.latency, machine->hidden);
+	m->l2_cost = machine->l2.size ?
+		beyond(machine->l2.latency, machine->hidden) - m->l1_cost : 0;
+	m->llc_cost = beyond(machine->llc.latency, machine->hidden) - m->l1_cost - m->l2_cost;
+	if (!cache_init(&m->llc, &m->machine.llc))
+		return false;
+	for (unsigned int i = 0; i < ncpus; i++) {
+		struct vcpu *v = &m->vcpu[i];
+
+		v->index = i;
+		v->idle = true;
+		v->latency = machine->llc.latency << 4;
+		v->shared = (void *)((char *)shared + SIM_CPU_OFFSET + i * SIM_CPU_STRIDE);
+		v->ring = (void *)((char *)shared + SIM_RING_OFFSET);
+		v->ring += (size_t)i * SIM_RING_SIZE;
+		v->queue = calloc(QUEUE_SIZE, sizeof(*v->queue));
+		if (!v->queue || !cache_init(&v->l1, &m->machine.l1) ||
+		    (machine->l2.size && !cache_init(&v->l2, &m->machine.l2)))
+			return false;
+		vcpu_forget(v);
+	}
+	h->version = SIM_VERSION;
+	h->ncpus = ncpus;
+	h->line = machine->line;
+	h->llc_sets = machine->llc.sets;
+	h->llc_ways = machine->llc.ways;
+	h->llc_slices = machine->llc_slices;
+	h->colors = m->map.colors;
+	h->banks = m->map.banks;
+	h->mhz = machine->mhz;
+	strcpy(h->name, machine->name);
+	__atomic_store_n(&h->magic, SIM_MAGIC, __ATOMIC_RELEASE);
+	return true;
+}
+
+void model_free(struct model *m)
+{
+	for (unsigned int i = 0; i < m->ncpus; i++) {
+		free(m->vcpu[i].queue);
+		cache_free(&m->vcpu[i].l1);
+		cache_free(&m->vcpu[i].l2);
+	}
+	cache_free(&m->llc);
+}
+
+/* Empty the caches, close the rows, forget what the prefetchers have learned. */
+void model_clear(struct model *m)
+{
+	model_merge(m, true);
+	cache_clear(&m->llc);
+	dram_clear(&m->dram);
+	for (unsigned int i = 0; i < m->ncpus; i++) {
+		struct vcpu *v = &m->vcpu[i];
+
+		cache_clear(&v->l1);
+		cache_clear(&v->l2);
+		memset(v->stream, 0, sizeof(v->stream));
+		vcpu_forget(v);
+	}
+}
+
+/* Bring what the guest sees up to date, and see what it wants sampled. */
+void model_publish(struct model *m)
+{
+	for (unsigned int i = 0; i < m->ncpus; i++) {
+		struct vcpu *v = &m->vcpu[i];
+
+		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
+			__atomic_store_n(&v->shared->count[e], v->count[e], __ATOMIC_RELAXED);
+		samplers_refresh(v);
+	}
+}
