@@ -30,7 +30,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import model as modelled
+import modelled
 import ui
 from initramfs import Initramfs
 from ui import BUILD, Failure

@@ -107,10 +107,10 @@ static void fill(struct model *m, struct vcpu *v, unsigned int index, uint64_t p
 	}
 }
 
-static void prefetch(struct model *m, struct vcpu *v, const struct request *r, bool miss)
+static void prefetch(struct model *m, struct vcpu *v, const struct request *r)
 {
 	uint64_t ahead[MAX_DEGREE];
-	unsigned int n = prefetch_lines(m, v, r->paddr, miss, ahead);
+	unsigned int n = prefetch_lines(m, v, r->paddr, ahead);
 
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int index = address_index(&m->map, ahead[i]);
@@ -147,7 +147,7 @@ static void demand(struct model *m, struct vcpu *v, struct request *r)
 		fill(m, v, index, r->paddr, r->owner, looked_up);
 	}
 	if (m->machine.prefetch != PREFETCH_NONE)
-		prefetch(m, v, r, !hit);
+		prefetch(m, v, r);
 	if (!hit)
 		return;
 	v->latency += ((int)m->llc_cost * 16 - (int)v->latency) / 16;

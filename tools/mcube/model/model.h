@@ -199,7 +199,7 @@ void sample_write(struct vcpu *v, const struct request *r, unsigned int want,
 		  uint64_t time, uint64_t latency, unsigned int flags);
 
 /* prefetch.c */
-unsigned int prefetch_lines(struct model *m, struct vcpu *v, uint64_t paddr, bool miss,
+unsigned int prefetch_lines(struct model *m, struct vcpu *v, uint64_t paddr,
 			    uint64_t *out);
 
 /* The samplers that choose this event; the common case is that nobody samples. */

@@ -2,7 +2,7 @@
 /*
  * The prefetcher of the last level: which lines to fetch after a demand request.
  *
- * "next" fetches the lines that follow one that missed. "stride" follows the
+ * "next" fetches the lines that follow. "stride" follows the
  * requests of each CPU page by page; when the distance between two of them has
  * been the same twice running, it fetches ahead at that distance. Neither leaves
  * the page. A fetched line is in the cache at once, but its read occupies
@@ -45,7 +45,7 @@ static int learn(struct vcpu *v, uint64_t page, int line)
 }
 
 /* Fill out[] with the addresses to fetch, at most prefetch_degree. */
-unsigned int prefetch_lines(struct model *m, struct vcpu *v, uint64_t paddr, bool miss,
+unsigned int prefetch_lines(struct model *m, struct vcpu *v, uint64_t paddr,
 			    uint64_t *out)
 {
 	int lines = (1 << PAGE_SHIFT) >> m->map.line_shift;
@@ -55,7 +55,7 @@ unsigned int prefetch_lines(struct model *m, struct vcpu *v, uint64_t paddr, boo
 	int stride = 0;
 
 	if (m->machine.prefetch == PREFETCH_NEXT)
-		stride = miss;
+		stride = 1;
 	else if (m->machine.prefetch == PREFETCH_STRIDE)
 		stride = learn(v, page, line);
 	while (stride && n < m->machine.prefetch_degree) {

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Machine descriptions: what is refused; that those in machines/ are what their
+ * comments say; and that what they tell the guest's kernel about colors and banks,
+ * read by the kernel's own code, is what the model does.
+ */
+#include "rig.h"
+
+#include <glob.h>
+#include <linux/mcube_map.h>
+#include <unistd.h>
+
+static const char *with(const char *key, const char *value)
+{
+	struct machine m;
+	const char *bad;
+
+	machine_default(&m);
+	machine_set(&m, "l1.size", "32K");
+	machine_set(&m, "llc.size", "1M");
+	bad = machine_set(&m, key, value);
+	return *bad ? bad : machine_check(&m);
+}
+
+TEST(bad_values_are_refused)
+{
+	static const char * const bad[][2] = {
+		{ "l1.size", "" }, { "l1.size", "many" }, { "l1.size", "-1" },
+		{ "l1.size", "1KK" }, { "l1.size", "0" }, { "l1.size", "63" },
+		{ "llc.size", "0" }, { "llc.ways", "0" }, { "llc.ways", "65" },
+		{ "llc.size", "1000" }, { "llc.policy", "fifo" }, { "llc.slices", "0" },
+		{ "llc.slices", "2" }, { "llc.hash", "12" }, { "llc.hash", "0x12 13" },
+		{ "line", "65" }, { "line", "8" }, { "line", "2048" }, { "llc.size", "128M" },
+		{ "prefetch.kind", "best" }, { "prefetch.degree", "17" },
+		{ "dram.table", "0 x" }, { "dram.table", "0 64" }, { "dram.granule", "1" },
+		{ "dram.banks", "0x1 0x2 0x4 0x8 0x10 0x20 0x40 0x80 0x100" },
+		{ "dram.row", "1" }, { "quantum", "0" }, { "mhz", "0" }, { "nonsense", "1" },
+		{ "cpu.instruction", "0" }, { "l1.latency", "99" }, { "name", "" },
+	};
+
+	EXPECT_STREQ(with("name", "fine"), "");
+	EXPECT_STREQ(with("llc.ways", "64"), "");
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
+		if (!*with(bad[i][0], bad[i][1]))
+			FAIL("%s = %s is taken", bad[i][0], bad[i][1]);
+}
+
+TEST(files)
+{
+	char path[] = "/tmp/mcube-machine-XXXXXX";
+	int fd = mkstemp(path);
+	struct machine m;
+	FILE *f;
+
+	ASSERT_GE(fd, 0);
+	f = fdopen(fd, "w");
+	fputs("# comment\n\n  l1.size =  4K # and more\nllc.size=1M\nnonsense\n", f);
+	fclose(f);
+	EXPECT_TRUE(strstr(machine_load(&m, path), "line 5: no '='"));
+	f = fopen(path, "w");
+	fputs("l1.size = 4K\nllc.size = 1M\nllc.ways = 16\nllc.policy = srrip\n", f);
+	fclose(f);
+	EXPECT_STREQ(machine_load(&m, path), "");
+	EXPECT_EQ(m.llc.sets, 1024);
+	EXPECT_EQ(m.llc.policy, POLICY_SRRIP);
+	unlink(path);
+	EXPECT_TRUE(strstr(machine_load(&m, path), path));
+}
+
+TEST(known_machines)
+{
+	static const struct {
+		const char *name;
+		u64 bytes, ways, line, colors, banks;
+	} known[] = {
+		{ "xeon5355", 4 << 20, 16, 64, 64, 16 },
+		{ "i7-860", 8 << 20, 16, 64, 128, 32 },
+		{ "ppc970fx", 512 << 10, 8, 128, 16, 8 },
+		{ "x5570", 8 << 20, 16, 64, 128, 48 },
+		{ "small", 1 << 20, 16, 64, 16, 16 },
+		{ "sliced", 8 << 20, 16, 64, 32, 64 },
+	};
+	glob_t found;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(known); i++) {
+		struct rig *r = rig_load(1, known[i].name);
+		const struct sim_header *h = r->model.header;
+
+		EXPECT_STREQ(h->name, known[i].name);
+		EXPECT_EQ((u64)h->llc_sets * h->llc_ways * h->line, known[i].bytes);
+		EXPECT_EQ(h->llc_ways, known[i].ways);
+		EXPECT_EQ(h->line, known[i].line);
+		EXPECT_EQ(h->colors, known[i].colors);
+		EXPECT_EQ(h->banks, known[i].banks);
+		rig_free(r);
+	}
+	ASSERT_EQ(glob(rig_path("*"), 0, NULL, &found), 0);
+	EXPECT_EQ(found.gl_pathc, ARRAY_SIZE(known));
+	globfree(&found);
+}
+
+static struct mcube_dim kernel_dim(const char *text)
+{
+	struct mcube_dim d;
+	const char *why = "";
+
+	if (mcube_dim_parse(&d, text, strlen(text), &why))
+		FAIL("the kernel refuses '%s': %s", text, why);
+	return d;
+}
+
+static u64 some_page(void)
+{
+	return (get_random_u64() & ((3ull << 30) - 1)) >> 12;
+}
+
+/* Which of the sets of a slice a page uses. */
+static bool share_a_set(const struct address_map *a, u64 p, u64 q)
+{
+	for (u64 i = 0; i < 4096; i += a->machine->line)
+		for (u64 k = 0; k < 4096; k += a->machine->line)
+			if (address_set(a, p << 12 | i) == address_set(a, q << 12 | k))
+				return true;
+	return false;
+}
+
+static void check_maps(const char *name)
+{
+	struct rig *r = rig_load(1, name);
+	const struct address_map *a = &r->model.map;
+	struct mcube_dim color = kernel_dim(a->machine->color_map);
+	struct mcube_dim bank = kernel_dim(a->machine->bank_map);
+
+	EXPECT_EQ(color.nr_values, a->colors);
+	EXPECT_EQ(bank.nr_values, a->banks);
+	for (unsigned int i = 0; i < 20000 && !test_failed(); i++) {
+		u64 p = some_page(), q = some_page(), off = get_random_u32_below(4096);
+		unsigned int pc = mcube_dim_value(&color, p), qc = mcube_dim_value(&color, q);
+		unsigned int pb = mcube_dim_value(&bank, p), qb = mcube_dim_value(&bank, q);
+
+		/* the numbers are the same, and hold for all of the page */
+		EXPECT_EQ(address_color(a, p << 12 | off), pc);
+		EXPECT_EQ(address_bank(a, p << 12), pb);
+		EXPECT_EQ(address_bank(a, p << 12 | off) == address_bank(a, q << 12 | off),
+			  pb == qb);
+		if (i % 100 == 0)
+			EXPECT_EQ(share_a_set(a, p, q), pc == qc);
+	}
+	rig_free(r);
+}
+
+TEST(the_kernel_is_told_the_truth)
+{
+	static const char * const names[] = {
+		"xeon5355", "i7-860", "ppc970fx", "x5570", "small", "sliced",
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
+		check_maps(names[i]);
+		if (test_failed())
+			NOTE("machine %s", names[i]);
+	}
+}
+
+TEST(slices_are_used_evenly)
+{
+	struct rig *r = rig_load(1, "sliced");
+	const struct address_map *a = &r->model.map;
+	u64 in[4] = { }, line, in_page[4];
+	unsigned int sets[8192] = { };
+
+	/* 32 MiB in sequence: each slice, each set, exactly as often. */
+	for (line = 0; line < 1 << 19; line++) {
+		in[address_slice(a, line * 64)]++;
+		sets[address_index(a, line * 64)]++;
+	}
+	for (unsigned int i = 0; i < 4; i++)
+		EXPECT_EQ(in[i], 1 << 17);
+	for (unsigned int i = 0; i < 8192; i++)
+		EXPECT_EQ(sets[i], 64);
+	/* And within each page. */
+	for (unsigned int n = 0; n < 1000; n++) {
+		u64 page = some_page();
+
+		memset(in_page, 0, sizeof(in_page));
+		for (line = 0; line < 64; line++)
+			in_page[address_slice(a, page << 12 | line * 64)]++;
+		for (unsigned int i = 0; i < 4; i++)
+			EXPECT_EQ(in_page[i], 16);
+	}
+	rig_free(r);
+}
+
+/* Any number of slices and sets: three slices of 1000 sets. */
+TEST(odd_numbers)
+{
+	struct rig *r = rig_make(1, "llc.size", "3072000", "llc.ways", "16", "llc.slices", "3",
+				 "llc.hash", "0x5554555555540 0xaaaaaaaaaa80 0x1240924924900",
+				 NULL);
+	const struct address_map *a = &r->model.map;
+	unsigned int used[3000] = { };
+
+	EXPECT_EQ(a->slice_sets, 1000);
+	EXPECT_EQ(a->colors, 1);
+	for (u64 line = 0; line < 1 << 20; line++) {
+		unsigned int index = address_index(a, line * 64);
+
+		ASSERT_LT(index, 3000u);
+		used[index]++;
+	}
+	for (unsigned int i = 0; i < 3000; i++)
+		EXPECT_GT(used[i], 0u);
+	rig_free(r);
+}
+
+TEST(text_has_every_key)
+{
+	char text[4096];
+	struct rig *r = rig_load(1, "x5570");
+
+	machine_text(&r->model.machine, text, sizeof(text));
+	EXPECT_TRUE(strstr(text, "name=x5570;"));
+	EXPECT_TRUE(strstr(text, "dram.table=0 1 2;"));
+	EXPECT_TRUE(strstr(text, "llc.policy=lru;"));
+	EXPECT_TRUE(strstr(text, "dram.banks=0x44000 0x88000 0x110000 0x20000;"));
+	EXPECT_TRUE(strstr(text, "bank_map=0x44000 0x88000 0x110000 0x20000 table:0:0,1,2"));
+	rig_free(r);
+}

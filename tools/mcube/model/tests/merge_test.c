@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Time: that requests of several CPUs meet in the order of modelled time, however
+ * the emulator slices its turns; samplers; who is charged.
+ */
+#include "rig.h"
+
+#define CPUS	3
+#define STEPS	20000u
+
+static struct rig *busy_machine(const char *quantum)
+{
+	return rig_make(CPUS, "l1.size", "2K", "l1.ways", "4", "l2.size", "8K", "l2.ways", "4",
+			"llc.size", "32K", "l1.latency", "3", "l2.latency", "9", "llc.latency",
+			"30", "dram.banks", "0x4000 0x8000", "dram.channels", "0x2000",
+			"dram.row", "64K", "dram.rp", "25", "dram.rcd", "26", "dram.cas", "27",
+			"dram.burst", "8", "dram.base", "41", "prefetch.kind", "stride",
+			"quantum", quantum, NULL);
+}
+
+/* Step i of a CPU: some instructions and an access, both by a hash of i. */
+static bool step(struct rig *r, unsigned int cpu, unsigned int i)
+{
+	u64 x = (i * 3ull + cpu + 1) * 0x9e3779b97f4a7c15ull;
+	struct vcpu *v = &r->model.vcpu[cpu];
+	bool end;
+
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9ull;
+	x ^= x >> 32;
+	end = vcpu_instructions(&r->model, v, 1 + x % 19);
+	rig_access(r, cpu, (u64)cpu << 24 | (x & 4 ? i % 4096 * LINE : (x >> 8) % (96 << 10)),
+		   x & 8, 0);
+	return end;
+}
+
+/* What the emulator does: each CPU in turn, until the model sends it away. */
+static void emulate(struct rig *r)
+{
+	unsigned int done[CPUS] = { }, cpu = 0, ended = 0;
+
+	while (ended < CPUS) {
+		struct vcpu *v = &r->model.vcpu[cpu];
+
+		model_turn(&r->model, v);
+		while (done[cpu] < STEPS)
+			if (step(r, cpu, done[cpu]++) && model_epoch(&r->model, v))
+				break;
+		if (done[cpu] == STEPS) {
+			done[cpu]++;
+			ended++;
+			model_idle(&r->model, v);
+		}
+		do
+			cpu = (cpu + 1) % CPUS;
+		while (ended < CPUS && done[cpu] > STEPS);
+	}
+	model_sync(&r->model);
+}
+
+TEST(the_quantum_does_not_matter)
+{
+	static const char * const quanta[] = { "100", "777", "20000", "100000" };
+	struct rig *first = busy_machine("2000");
+	u64 expected[CPUS][SIM_NR_EVENTS];
+
+	emulate(first);
+	for (unsigned int c = 0; c < CPUS; c++)
+		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
+			expected[c][e] = rig_count(first, c, e);
+	for (unsigned int c = 0; c < CPUS; c++) {
+		EXPECT_EQ(expected[c][SIM_ACCESSES], STEPS);
+		EXPECT_GT(expected[c][SIM_LLC_MISSES], STEPS / 8);
+		EXPECT_GT(expected[c][SIM_LLC_STOLEN], 100u);
+		EXPECT_GT(expected[c][SIM_ROW_HITS], 100u);
+		EXPECT_GT(expected[c][SIM_ROW_CONFLICTS], 100u);
+		EXPECT_GT(expected[c][SIM_BANK_WAITS], 100u);
+		EXPECT_GT(expected[c][SIM_PREFETCHES], 100u);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(quanta); i++) {
+		struct rig *r = busy_machine(quanta[i]);
+
+		emulate(r);
+		for (unsigned int c = 0; c < CPUS; c++)
+			for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
+				EXPECT_EQ(rig_count(r, c, e), expected[c][e]);
+		EXPECT_FALSE(memcmp(r->model.header->color, first->model.header->color,
+				    sizeof(first->model.header->color)));
+		EXPECT_FALSE(memcmp(r->model.header->bank, first->model.header->bank,
+				    sizeof(first->model.header->bank)));
+		rig_free(r);
+	}
+	rig_free(first);
+}
+
+TEST(figures_add_up)
+{
+	struct rig *r = busy_machine("1000");
+	u64 sum[SIM_NR_EVENTS] = { }, refs = 0, misses = 0, dram = 0, conflicts = 0, hits = 0;
+	const struct sim_header *h = r->model.header;
+	u64 owners = 0, stolen = 0, owner_stolen = 0;
+
+	for (unsigned int c = 0; c < CPUS; c++)
+		r->model.vcpu[c].shared->owner = c + 1;
+	emulate(r);
+	for (unsigned int c = 0; c < CPUS; c++) {
+		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
+			sum[e] += rig_count(r, c, e);
+		EXPECT_EQ(h->owner[c + 1].refs, rig_count(r, c, SIM_LLC_REFS));
+		EXPECT_EQ(h->owner[c + 1].misses, rig_count(r, c, SIM_LLC_MISSES));
+		EXPECT_EQ(h->owner[c + 1].stolen, rig_count(r, c, SIM_LLC_STOLEN));
+		EXPECT_EQ(rig_count(r, c, SIM_L2_MISSES), rig_count(r, c, SIM_LLC_REFS));
+	}
+	for (unsigned int i = 0; i < SIM_MAX_COLORS; i++) {
+		refs += h->color[i].refs;
+		misses += h->color[i].misses;
+		stolen += h->color[i].stolen;
+	}
+	for (unsigned int i = 0; i < SIM_MAX_BANKS; i++) {
+		dram += h->bank[i].refs;
+		conflicts += h->bank[i].misses;
+		hits += h->bank[i].stolen;
+	}
+	for (unsigned int i = 0; i < SIM_MAX_OWNERS; i++) {
+		owners += h->owner[i].refs;
+		owner_stolen += h->owner[i].stolen;
+	}
+	EXPECT_EQ(refs, sum[SIM_LLC_REFS]);
+	EXPECT_EQ(owners, sum[SIM_LLC_REFS]);
+	EXPECT_EQ(misses, sum[SIM_LLC_MISSES]);
+	EXPECT_EQ(stolen, sum[SIM_LLC_STOLEN]);
+	EXPECT_EQ(owner_stolen, sum[SIM_LLC_STOLEN]);
+	EXPECT_EQ(dram, sum[SIM_DRAM_ACCESSES]);
+	EXPECT_EQ(conflicts, sum[SIM_ROW_CONFLICTS]);
+	EXPECT_EQ(hits, sum[SIM_ROW_HITS]);
+	EXPECT_EQ(sum[SIM_ROW_HITS] + sum[SIM_ROW_EMPTY] + sum[SIM_ROW_CONFLICTS], dram);
+	EXPECT_GE(dram, misses + sum[SIM_LLC_WRITEBACKS] + sum[SIM_PREFETCHES]);
+	rig_free(r);
+}
+
+/* Two CPUs that would meet are merged by time; one that is halted is not waited for. */
+TEST(idle_cpus_hold_nobody_back)
+{
+	struct rig *r = rig_make(2, NULL);
+	struct vcpu *v = r->model.vcpu;
+
+	rig_access(r, 0, 0, false, 100);
+	model_merge(&r->model, false);
+	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 0);	/* CPU 1 might ask at time 0 */
+	v[1].left -= 99;
+	model_merge(&r->model, false);
+	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 0);
+	v[1].left -= 2;
+	model_merge(&r->model, false);
+	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 1);
+
+	rig_access(r, 0, 4096, false, 1000);
+	model_idle(&r->model, &v[1]);
+	model_merge(&r->model, false);
+	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 2);
+	/* When it wakes up it is as late as the others, and has not been busy. */
+	model_turn(&r->model, &v[1]);
+	EXPECT_FALSE(v[1].idle);
+	EXPECT_EQ(v[1].clock, v[0].clock);
+	EXPECT_EQ(v[1].count[SIM_CYCLES], 101);
+	rig_free(r);
+}
+
+/* A CPU that the emulator cannot run, though it was never seen to halt. */
+TEST(a_cpu_without_turns_is_idle)
+{
+	struct rig *r = rig_make(3, NULL);
+	struct vcpu *v = r->model.vcpu;
+	unsigned int turns = 0;
+
+	for (; turns < 20 && v[0].count[SIM_LLC_REFS] < 100; turns++) {
+		struct vcpu *w = &v[turns % 2];	/* never CPU 2 */
+
+		model_turn(&r->model, w);
+		while (!vcpu_instructions(&r->model, w, 10))
+			rig_access(r, w->index, (u64)w->left % 64 * 4096, false, 0);
+		while (!model_epoch(&r->model, w) && !vcpu_instructions(&r->model, w, 10))
+			rig_access(r, w->index, (u64)w->left % 64 * 4096, false, 0);
+	}
+	EXPECT_LT(turns, 20u);
+	EXPECT_TRUE(v[2].idle);
+	rig_free(r);
+}
+
+TEST(spinning)
+{
+	struct rig *r = rig_make(2, "cpu.pause", "7", NULL);
+	struct vcpu *v = r->model.vcpu;
+
+	model_spin(&r->model, &v[0]);
+	EXPECT_EQ(v[0].left, 0);
+	model_idle(&r->model, &v[1]);
+	model_sync(&r->model);
+	EXPECT_EQ(v[0].left, 1000);
+	model_spin(&r->model, &v[0]);
+	EXPECT_EQ(v[0].left, 993);
+	EXPECT_EQ(rig_count(r, 0, SIM_CYCLES), 1007);
+	rig_free(r);
+}
+
+static struct sim_sampler *sampler(struct rig *r, unsigned int i, enum sim_event event, u64 period)
+{
+	struct sim_sampler *s = &r->model.vcpu[0].shared->sampler[i];
+
+	*s = (struct sim_sampler){ .event = event, .left = period, .period = period };
+	model_sync(&r->model);
+	return s;
+}
+
+TEST(samplers)
+{
+	struct rig *r = rig_make(1, "l1.size", "512", "l1.ways", "8", "l1.latency", "3",
+				 "llc.latency", "30", "llc.size", "4K", "dram.cas", "50", NULL);
+	struct sim_cpu *c = r->model.vcpu[0].shared;
+	u64 got[SIM_SAMPLERS] = { }, last = 0;
+
+	c->owner = 9;
+	sampler(r, 0, SIM_ACCESSES, 10);
+	sampler(r, 2, SIM_STORES, 7);
+	sampler(r, 5, SIM_LLC_MISSES, 3);
+	sampler(r, 6, SIM_CYCLES, 1);		/* has no address: ignored */
+	sampler(r, 7, SIM_LLC_REFS, 5);
+	for (u64 i = 0; i < 1000; i++)
+		rig_access(r, 0, i % 100 * LINE + i % 64, i % 2, 1);
+	model_sync(&r->model);
+	for (; c->tail != c->head; c->tail++) {
+		const struct sim_sample *s = &r->model.vcpu[0].ring[c->tail % SIM_RING_SIZE];
+		unsigned int level = s->flags & SIM_SAMPLE_LEVEL;
+
+		got[s->sampler]++;
+		EXPECT_EQ(s->vaddr, s->paddr | 1ull << 47);
+		EXPECT_EQ(s->owner, 9);
+		EXPECT_EQ(s->ip, 0x401000);
+		EXPECT_GE(s->time, last);
+		last = s->time;
+		EXPECT_EQ(s->latency, level == 4 ? 80 : level == 3 ? 30 : 3);
+		if (s->sampler == 5)
+			EXPECT_EQ(level, 4);
+		if (s->sampler == 2)
+			EXPECT_TRUE(s->flags & SIM_SAMPLE_STORE);
+	}
+	EXPECT_EQ(got[0], 100);
+	EXPECT_EQ(got[2], 500 / 7);
+	EXPECT_EQ(got[5], rig_count(r, 0, SIM_LLC_MISSES) / 3);
+	EXPECT_EQ(got[6], 0);
+	EXPECT_EQ(got[7], rig_count(r, 0, SIM_LLC_REFS) / 5);
+	EXPECT_EQ(c->sampler[0].left, 10);
+	EXPECT_EQ(c->sampler[2].left, 7 - 500 % 7);
+	/* Off means off. */
+	for (unsigned int i = 0; i < SIM_SAMPLERS; i++)
+		c->sampler[i].period = 0;
+	model_sync(&r->model);
+	for (u64 i = 0; i < 1000; i++)
+		rig_access(r, 0, i % 100 * LINE, false, 1);
+	model_sync(&r->model);
+	EXPECT_EQ(c->tail, c->head);
+	rig_free(r);
+}
+
+TEST(a_full_ring_loses_samples)
+{
+	struct rig *r = rig_make(1, NULL);
+	struct sim_cpu *c = r->model.vcpu[0].shared;
+
+	sampler(r, 0, SIM_LLC_REFS, 1);
+	for (u64 i = 0; i < SIM_RING_SIZE + 100; i++)
+		rig_load_line(r, i);
+	model_sync(&r->model);
+	EXPECT_EQ(c->head, SIM_RING_SIZE);
+	EXPECT_EQ(c->lost, 100);
+	c->tail += 10;
+	for (u64 i = 0; i < 11; i++)
+		rig_load_line(r, i);
+	model_sync(&r->model);
+	EXPECT_EQ(c->head, SIM_RING_SIZE + 10);
+	EXPECT_EQ(c->lost, 101);
+	rig_free(r);
+}
+
+/* The line that was used just before needs no lookup; all is counted all the same. */
+TEST(repeated_lines)
+{
+	struct rig *r = rig_make(1, "l1.latency", "4", "llc.latency", "4", "cpu.hidden", "1",
+				 NULL);
+	struct vcpu *v = &r->model.vcpu[0];
+
+	EXPECT_FALSE(vcpu_repeat(&r->model, v, 0, 1, false));
+	model_access(&r->model, v, 0x1000, 0x5000, false, 0);
+	EXPECT_TRUE(vcpu_repeat(&r->model, v, 0x1038, 8, false));
+	EXPECT_FALSE(vcpu_repeat(&r->model, v, 0x1039, 8, false));	/* crosses */
+	EXPECT_FALSE(vcpu_repeat(&r->model, v, 0x1000, 8, true));	/* is clean */
+	model_access(&r->model, v, 0x1000, 0x5000, true, 0);
+	EXPECT_TRUE(vcpu_repeat(&r->model, v, 0x1000, 8, true));
+	EXPECT_TRUE(vcpu_repeat(&r->model, v, 0x1000, 8, false));
+	EXPECT_FALSE(vcpu_repeat(&r->model, v, 0x1040, 8, false));
+	EXPECT_EQ(rig_count(r, 0, SIM_ACCESSES), 5);
+	EXPECT_EQ(rig_count(r, 0, SIM_STORES), 2);
+	EXPECT_EQ(rig_count(r, 0, SIM_LLC_REFS), 1);
+	EXPECT_EQ(rig_count(r, 0, SIM_CYCLES), 5 * 3);
+	/* A sampler of accesses has to see every single one. */
+	sampler(r, 0, SIM_ACCESSES, 100);
+	EXPECT_FALSE(vcpu_repeat(&r->model, v, 0x1000, 8, false));
+	model_access(&r->model, v, 0x1000, 0x5000, false, 0);
+	EXPECT_FALSE(vcpu_repeat(&r->model, v, 0x1000, 8, false));
+	rig_free(r);
+}
+
+/* More requests in a quantum than the queue holds. */
+TEST(a_full_queue)
+{
+	struct rig *r = rig_make(2, "quantum", "100000000", NULL);
+
+	for (u64 i = 0; i < 3 * QUEUE_SIZE; i++)
+		rig_load_line(r, i);
+	EXPECT_EQ(rig_count(r, 0, SIM_LLC_REFS), 3 * QUEUE_SIZE);
+	rig_free(r);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A model without an emulator, for the tests; rig.h says how it is set up.
+ */
+#include "rig.h"
+
+static void __noreturn broken(const char *bad)
+{
+	fprintf(stderr, "the machine of a test: %s\n", bad);
+	abort();
+}
+
+static struct rig *start(unsigned int ncpus, struct machine *machine)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+	const char *bad = machine_check(machine);
+
+	r->shared = calloc(1, SIM_SHM_SIZE);
+	if (*bad || !model_init(&r->model, machine, ncpus, r->shared))
+		broken(bad);
+	model_start(&r->model);
+	for (unsigned int i = 0; i < ncpus; i++)
+		r->model.vcpu[i].idle = false;
+	return r;
+}
+
+struct rig *rig_make(unsigned int ncpus, ...)
+{
+	static const char * const plain[] = {
+		"l1.size", "64", "l1.ways", "1", "llc.size", "64K", "llc.ways", "16",
+		"dram.row", "8K", "quantum", "1000", NULL,
+	};
+	const char *key, *bad = "";
+	struct machine machine;
+	va_list keys;
+
+	machine_default(&machine);
+	for (unsigned int i = 0; plain[i]; i += 2)
+		machine_set(&machine, plain[i], plain[i + 1]);
+	va_start(keys, ncpus);
+	while ((key = va_arg(keys, const char *)) && !*bad)
+		bad = machine_set(&machine, key, va_arg(keys, const char *));
+	va_end(keys);
+	if (*bad)
+		broken(bad);
+	return start(ncpus, &machine);
+}
+
+const char *rig_path(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s.conf", MACHINES, name);
+	return path;
+}
+
+struct rig *rig_load(unsigned int ncpus, const char *name)
+{
+	struct machine machine;
+	const char *bad = machine_load(&machine, rig_path(name));
+
+	if (*bad)
+		broken(bad);
+	return start(ncpus, &machine);
+}
+
+void rig_free(struct rig *r)
+{
+	model_free(&r->model);
+	free(r->shared);
+	free(r);
+}
+
+void rig_access(struct rig *r, unsigned int cpu, u64 address, bool store, u64 busy)
+{
+	struct vcpu *v = &r->model.vcpu[cpu];
+
+	v->left -= busy;
+	/* Virtual addresses are others, to tell the two apart. */
+	model_access(&r->model, v, address | 1ull << 47, address, store, 0x401000);
+}
+
+u64 rig_count(struct rig *r, unsigned int cpu, enum sim_event event)
+{
+	model_sync(&r->model);
+	return ((struct sim_cpu *)((char *)r->shared + SIM_CPU_OFFSET +
+				   cpu * SIM_CPU_STRIDE))->count[event];
+}
