@@ -25,7 +25,8 @@ MOST_MIB = 3072
 def build():
     """Build the plugin and the offline driver; returns the directory."""
     out = BUILD / "model"
-    ui.sh("make", "-s", "-C", SOURCE, f"O={out}")
+    with ui.lock("model"):
+        ui.sh("make", "-s", "-C", SOURCE, f"O={out}")
     return out
 
 

@@ -25,26 +25,27 @@ from source import BASE, TREE
 from ui import BUILD, ROOT, Failure, Steps, say
 
 UNITS = ROOT / "tools/testing/mcube"
+MODEL = ROOT / "tools/mcube/model/tests"
 
 
-def units():
+def units(folder, out):
     """Pure units in user space, under ASan and UBSan."""
-    if not (UNITS / "Makefile").is_file():
-        raise Failure("tools/testing/mcube/Makefile is missing")
+    if not (folder / "Makefile").is_file():
+        raise Failure(f"{folder}/Makefile is missing")
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    got = subprocess.run(["make", "-C", str(UNITS), "check", f"O={BUILD / 'units'}"],
+    got = subprocess.run(["make", "-C", str(folder), "check", f"O={BUILD / out}"],
                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          check=False, env=env)
     # One TAP document for each binary; their plans must not be mixed.
     results = []
     for part in re.split(r"^(?:K?TAP version .*)$", got.stdout, flags=re.M):
         if re.search(r"^\s*(not )?ok \d", part, re.M):
-            results += ktap.parse(part, "units")
+            results += ktap.parse(part, out)
     if got.returncode and not any(s == "not ok" for _, s in results):
         tail = "\n      ".join(got.stdout.splitlines()[-15:])
         say(f"make check returned {got.returncode}:\n      {tail}")
-        results.append(("units: make check returned an error", "not ok"))
-    return results or [("units: no result", "not ok")]
+        results.append((f"{out}: make check returned an error", "not ok"))
+    return results or [(f"{out}: no result", "not ok")]
 
 
 def command_units():
@@ -95,7 +96,9 @@ def build(flavor):
 
 def stages(quick, minutes):
     """[(name, function)] in the order of running."""
-    out = [("user-space units", units), ("mcube command", command_units), ("lint", lints)]
+    out = [("user-space units", lambda: units(UNITS, "units")),
+           ("model", lambda: units(MODEL, "model-tests")),
+           ("mcube command", command_units), ("lint", lints)]
     if quick:
         return out
     return out + [
@@ -104,6 +107,7 @@ def stages(quick, minutes):
         ("build the test kernel", lambda: build("test")),
         ("boot", guests.boot),
         ("KUnit", guests.kunit),
+        ("modelled guests", guests.model),
         ("kselftests, SMP and two NUMA nodes", guests.kselftest_all),
         ("mcube command in the guest", guests.command),
         ("build the debug kernel", lambda: build("debug")),

@@ -8,11 +8,12 @@
  *
  *	mcube-model info
  *	mcube-model check [-c CPUS]
+ *	mcube-model work [-p PATTERN] [-k KIB] [-n ACCESSES]
  *	mcube-model run [-m] [-c CPUS] [-p PATTERN] [-k KIB] [-n ACCESSES] [-r ROUNDS]
  *			[-s EVENT:PERIOD]
  *
  * check compares sampled physical addresses with /proc/self/pagemap, on each CPU.
- * run forks a process for each of the first CPUS CPUs, which makes ACCESSES of the
+ * work makes ACCESSES of the PATTERN over a buffer, without any model. run forks a process for each of the first CPUS CPUs, which makes ACCESSES of the
  * PATTERN over a buffer of its own; with -m the model is on meanwhile.
  *
  * Patterns: seq (8 bytes after 8), line (a load from each line in turn), random
@@ -40,10 +41,12 @@
 #define PAGE		4096UL
 #define CHECK_PAGES	512UL
 #define CHECK_SAMPLES	500UL
+#define POLL_US		5000
 #define PFN_MASK	((1UL << 55) - 1)
 
 static const char usage[] =
 	"usage: mcube-model info | check [-c CPUS] |\n"
+	"       work [-p PATTERN] [-k KIB] [-n ACCESSES] |\n"
 	"       run [-m] [-c CPUS] [-p PATTERN] [-k KIB] [-n ACCESSES] [-r ROUNDS]\n"
 	"           [-s EVENT:PERIOD]\n"
 	"patterns: seq line random mixed halt\n";
@@ -340,13 +343,24 @@ static void worker(const struct job *j, unsigned int cpu, volatile struct gate *
 	exit(0);
 }
 
-static void print_counts(unsigned int cpus)
+static unsigned long long before[SIM_MAX_CPUS][SIM_NR_EVENTS];
+
+/* What was counted since the last time. */
+static void print_counts(unsigned int round)
 {
-	for (unsigned int i = 0; i < cpus; i++)
-		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
-			printf("count %u %s %llu\n", i, events[e], cpu_page(i)->count[e]);
-	for (unsigned int i = 0; i < cpus; i++)
-		printf("samples %u %u lost %llu\n", i, cpu_page(i)->head, cpu_page(i)->lost);
+	for (unsigned int i = 0; i < header->ncpus; i++) {
+		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++) {
+			unsigned long long n = cpu_page(i)->count[e];
+
+			if (round)
+				printf("count %u %u %s %llu\n", round, i, events[e],
+				       n - before[i][e]);
+			before[i][e] = n;
+		}
+		if (round)
+			printf("samples %u %u %u lost %llu\n", round, i, cpu_page(i)->head,
+			       cpu_page(i)->lost);
+	}
 }
 
 static int run(const struct job *j)
@@ -367,21 +381,23 @@ static int run(const struct job *j)
 	for (unsigned int r = 1; r <= j->rounds; r++) {
 		double start;
 
-		if (j->model)
+		if (j->model) {
+			print_counts(0);
 			control(SIM_CTL_ON | SIM_CTL_CLEAR);
+		}
 		start = now();
 		g->round = r;
 		while (g->done < r * j->cpus)
-			usleep(500);
+			usleep(POLL_US);
 		sync_model();
 		printf("round %u seconds %.6f\n", r, now() - start);
-		if (j->model)
+		if (j->model) {
 			control(0);
+			print_counts(r);
+		}
 	}
 	while (wait(NULL) > 0)
 		;
-	if (j->model)
-		print_counts(header->ncpus);
 	return 0;
 }
 
@@ -437,6 +453,10 @@ int main(int argc, char **argv)
 			fputs(usage, stderr);
 			return 2;
 		}
+	}
+	if (!strcmp(argv[1], "work")) {
+		work(&j, buffer(j.bytes));
+		return 0;
 	}
 	if (!header && (j.model || strcmp(argv[1], "run")))
 		map_shared();
