@@ -52,9 +52,10 @@
 
 /**
  * enum sim_event - index into sim_cpu.count, and the PMU's event numbers
- * @SIM_CYCLES:		modelled cycles
+ * @SIM_CYCLES:		modelled cycles, not counting those halted
  * @SIM_INSTRUCTIONS:	instructions executed while the model is on
- * @SIM_ACCESSES:	loads and stores to RAM
+ * @SIM_ACCESSES:	loads and stores to RAM; one that crosses into another line
+ *			counts as two
  * @SIM_STORES:		stores among them
  * @SIM_L1_MISSES:	accesses that miss the private first level
  * @SIM_L2_MISSES:	accesses that miss the private second level
@@ -98,6 +99,9 @@ enum sim_event {
  *		an address can be sampled: ACCESSES, STORES, L1_MISSES,
  *		L2_MISSES, LLC_REFS, LLC_MISSES, ROW_HITS, ROW_CONFLICTS.
  * @reserved:	0
+ *
+ * The plugin looks at samplers when it merges: a change takes effect at the next
+ * SIM_SYNC, or by itself some ten thousand modelled cycles later.
  */
 struct sim_sampler {
 	__u64 period;
@@ -117,7 +121,8 @@ struct sim_sampler {
  * @vaddr:	guest virtual address of the data
  * @paddr:	guest physical address of the data
  * @ip:		guest virtual address of the instruction, 0 if not known
- * @time:	modelled cycles of the CPU at the access
+ * @time:	modelled clock of the CPU at the access; clocks of different CPUs
+ *		can be compared, and go on while a CPU is halted
  * @latency:	modelled cycles that the access took
  * @flags:	SIM_SAMPLE_*
  * @sampler:	index of the sampler that took it

@@ -283,26 +283,26 @@ static unsigned long step(unsigned long x)
 
 static void work(const struct job *j, volatile unsigned long *buf)
 {
-	unsigned long words = j->bytes / 8, x = 1, at = 0;
+	unsigned long words = j->bytes / 8, n = j->accesses, x = 1, at = 0;
 	bool halts = !strcmp(j->pattern, "halt");
 
 	if (!strcmp(j->pattern, "seq")) {
-		for (unsigned long i = 0; i < j->accesses; i++) {
+		for (unsigned long i = 0; i < n; i++) {
 			(void)buf[at];
 			at = at + 1 < words ? at + 1 : 0;
 		}
 	} else if (!strcmp(j->pattern, "line")) {
-		for (unsigned long i = 0; i < j->accesses; i++) {
+		for (unsigned long i = 0; i < n; i++) {
 			(void)buf[at];
 			at = at + 8 < words ? at + 8 : 0;
 		}
 	} else if (!strcmp(j->pattern, "random")) {
-		for (unsigned long i = 0; i < j->accesses; i++) {
+		for (unsigned long i = 0; i < n; i++) {
 			x = step(x);
 			(void)buf[(x >> 33) % words];
 		}
 	} else {
-		for (unsigned long i = 0; i < j->accesses; i += 2) {
+		for (unsigned long i = 0; i < n; i += 2) {
 			x = step(x);
 			buf[at] = buf[(x >> 33) % words];
 			at = at + 1 < words ? at + 1 : 0;

@@ -18,31 +18,27 @@ void dram_clear(struct dram *d)
 		d->bank[i].open = 0;
 }
 
-/* When a bank next takes a request, DRAM_NEVER if there is none. */
-uint64_t dram_next(const struct dram *d)
+void dram_init(struct dram *d, const struct address_map *map)
 {
-	uint64_t first = DRAM_NEVER;
+	memset(d, 0, sizeof(*d));
+	d->map = map;
+	d->next = DRAM_NEVER;
+}
 
-	for (unsigned int i = 0; i < d->nr; i++) {
-		const struct dram_request *r = &d->pending[i];
-		uint64_t t = later(r->arrival, d->bank[r->bank].ready);
-
-		if (t < first)
-			first = t;
-	}
-	return first;
+static uint64_t starts(const struct dram *d, const struct dram_request *r)
+{
+	return later(r->arrival, d->bank[r->bank].ready);
 }
 
 /* The request that the first bank to be ready takes. */
-static unsigned int choose(const struct dram *d, uint64_t now)
+static unsigned int choose(const struct dram *d)
 {
 	unsigned int bank = SIM_MAX_BANKS, chosen = d->nr;
 
 	for (unsigned int i = 0; i < d->nr; i++) {
 		const struct dram_request *r = &d->pending[i];
-		uint64_t t = later(r->arrival, d->bank[r->bank].ready);
 
-		if (t > now || (bank != SIM_MAX_BANKS && r->bank != bank))
+		if (starts(d, r) > d->next || (bank != SIM_MAX_BANKS && r->bank != bank))
 			continue;
 		if (chosen == d->nr || r->arrival < d->pending[chosen].arrival)
 			chosen = i;
@@ -54,7 +50,7 @@ static unsigned int choose(const struct dram *d, uint64_t now)
 	for (unsigned int i = 0; i < d->nr; i++) {
 		const struct dram_request *r = &d->pending[i];
 
-		if (r->bank == bank && r->arrival <= now && d->bank[bank].open == r->row + 1)
+		if (r->bank == bank && r->arrival <= d->next && d->bank[bank].open == r->row + 1)
 			return i;
 	}
 	return chosen;
@@ -64,8 +60,8 @@ static unsigned int choose(const struct dram *d, uint64_t now)
 void dram_serve(struct dram *d, struct dram_done *done)
 {
 	const struct machine *m = d->map->machine;
-	uint64_t now = dram_next(d), command, data;
-	unsigned int i = choose(d, now);
+	uint64_t now = d->next, command, data;
+	unsigned int i = choose(d);
 	struct dram_request r = d->pending[i];
 	uint64_t *bus = &d->bus[bank_channel(d->map, r.bank)];
 
@@ -84,6 +80,10 @@ void dram_serve(struct dram *d, struct dram_done *done)
 	*bus = data + m->dram_burst;
 	d->bank[r.bank].open = r.row + 1;
 	d->bank[r.bank].ready = *bus - m->dram_cas;
+	d->next = DRAM_NEVER;
+	for (i = 0; i < d->nr; i++)
+		if (starts(d, &d->pending[i]) < d->next)
+			d->next = starts(d, &d->pending[i]);
 	done->request = r;
 	done->waited = now - r.arrival + data - (command + m->dram_cas);
 	done->time = *bus + m->dram_base;
@@ -93,8 +93,12 @@ void dram_serve(struct dram *d, struct dram_done *done)
 void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
 		 bool awaited)
 {
-	d->pending[d->nr++] = (struct dram_request){
+	struct dram_request *r = &d->pending[d->nr++];
+
+	*r = (struct dram_request){
 		.arrival = arrival, .row = address_row(d->map, address),
 		.bank = address_bank(d->map, address), .cpu = cpu, .awaited = awaited,
 	};
+	if (starts(d, r) < d->next)
+		d->next = starts(d, r);
 }

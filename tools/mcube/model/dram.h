@@ -62,6 +62,7 @@ struct dram_done {
  * @map:	where addresses fall
  * @bank:	open row + 1, or 0, and the time of the next command
  * @bus:	when the data bus of a channel is free
+ * @next:	when a bank next takes a request, DRAM_NEVER if there is none
  * @nr:		requests in @pending
  * @pending:	requests not yet served, oldest first
  */
@@ -72,12 +73,13 @@ struct dram {
 		uint64_t ready;
 	} bank[SIM_MAX_BANKS];
 	uint64_t bus[SIM_MAX_BANKS];
+	uint64_t next;
 	unsigned int nr;
 	struct dram_request pending[DRAM_PENDING];
 };
 
+void dram_init(struct dram *d, const struct address_map *map);
 void dram_clear(struct dram *d);
-uint64_t dram_next(const struct dram *d);
 void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
 		 bool awaited);
 void dram_serve(struct dram *d, struct dram_done *done);

@@ -69,7 +69,7 @@ static void serve_dram(struct model *m)
 {
 	struct dram_done done;
 
-	m->served = dram_next(&m->dram);
+	m->served = m->dram.next;
 	dram_serve(&m->dram, &done);
 	finish(m, &done);
 }
@@ -221,10 +221,10 @@ static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
 void model_merge(struct model *m, bool all)
 {
 	for (;;) {
-		uint64_t when, dram = dram_next(&m->dram);
+		uint64_t when;
 		struct vcpu *v = earliest(m, all, &when);
 
-		if (dram != DRAM_NEVER && dram <= when) {
+		if (m->dram.nr && m->dram.next <= when) {
 			serve_dram(m);
 			continue;
 		}

@@ -24,7 +24,7 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 	m->ncpus = ncpus;
 	m->header = h;
 	address_init(&m->map, &m->machine);
-	m->dram.map = &m->map;
+	dram_init(&m->dram, &m->map);
 	m->l1_cost = beyond(machine->l1.latency, machine->hidden);
 	m->l2_cost = machine->l2.size ?
 		beyond(machine->l2.latency, machine->hidden) - m->l1_cost : 0;

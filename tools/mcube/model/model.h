@@ -30,7 +30,7 @@
 #include "dram.h"
 
 #define QUEUE_SIZE	8192u		/* requests per CPU, a power of two */
-#define STREAMS		16		/* pages that the prefetcher follows per CPU */
+#define STREAMS		64		/* pages that the prefetcher follows per CPU */
 #define NO_LINE		(~0ull)
 
 enum request_kind {
@@ -63,18 +63,16 @@ struct request {
 
 /**
  * struct stream - what the stride prefetcher knows of a page
- * @page:	its number
+ * @page:	its number + 1, 0: none
  * @line:	line within it that was asked for last
  * @stride:	lines between the last two requests
  * @confidence:	how often in a row the stride was the same
- * @used:	for replacement
  */
 struct stream {
 	uint64_t page;
 	int line;
 	int stride;
 	unsigned int confidence;
-	uint64_t used;
 };
 
 /**

@@ -4,8 +4,8 @@
  *
  * "next" fetches the lines that follow. "stride" follows the
  * requests of each CPU page by page; when the distance between two of them has
- * been the same twice running, it fetches ahead at that distance. Neither leaves
- * the page. A fetched line is in the cache at once, but its read occupies
+ * been the same twice running, it fetches ahead at that distance. It remembers one
+ * page for each value of the low bits of the page number. Neither leaves the page. A fetched line is in the cache at once, but its read occupies
  * DRAM like any other.
  */
 #include "model.h"
@@ -13,32 +13,19 @@
 #define PAGE_SHIFT	12
 #define TRUSTED		2
 
-static struct stream *find_stream(struct vcpu *v, uint64_t page)
-{
-	struct stream *oldest = v->stream;
-
-	for (unsigned int i = 0; i < STREAMS; i++) {
-		struct stream *s = &v->stream[i];
-
-		if (s->used && s->page == page)
-			return s;
-		if (s->used < oldest->used)
-			oldest = s;
-	}
-	*oldest = (struct stream){ .page = page, .line = -1 };
-	return oldest;
-}
-
 /* Distance in lines at which to fetch ahead, 0 for not at all. */
 static int learn(struct vcpu *v, uint64_t page, int line)
 {
-	struct stream *s = find_stream(v, page);
-	int stride = s->line < 0 ? 0 : line - s->line;
+	struct stream *s = &v->stream[page % STREAMS];
+	int stride = line - s->line;
 
-	s->used = v->count[SIM_LLC_REFS];
-	if (s->line >= 0 && !stride)
+	if (s->page != page + 1) {
+		*s = (struct stream){ .page = page + 1, .line = line };
 		return 0;
-	s->confidence = stride && stride == s->stride ? s->confidence + 1 : stride != 0;
+	}
+	if (!stride)
+		return 0;
+	s->confidence = stride == s->stride ? s->confidence + 1 : 1;
 	s->stride = stride;
 	s->line = line;
 	return s->confidence >= TRUSTED ? stride : 0;

@@ -51,7 +51,8 @@ unsigned int samplers_count(struct vcpu *v, enum sim_event event)
 	for (unsigned int i = 0; i < SIM_SAMPLERS; i++) {
 		struct sim_sampler *s = &v->shared->sampler[i];
 
-		if (!(v->by_event[event] & 1u << i))
+		/* A period of 0: switched off since samplers were looked at. */
+		if (!(v->by_event[event] & 1u << i) || !s->period)
 			continue;
 		if (s->left > 1) {
 			s->left--;

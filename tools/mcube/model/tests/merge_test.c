@@ -251,9 +251,12 @@ TEST(samplers)
 	EXPECT_EQ(got[7], rig_count(r, 0, SIM_LLC_REFS) / 5);
 	EXPECT_EQ(c->sampler[0].left, 10);
 	EXPECT_EQ(c->sampler[2].left, 7 - 500 % 7);
-	/* Off means off. */
+	/* Off means off, even before the model has looked. */
 	for (unsigned int i = 0; i < SIM_SAMPLERS; i++)
 		c->sampler[i].period = 0;
+	for (u64 i = 0; i < 1000; i++)
+		rig_access(r, 0, i % 100 * LINE, false, 1);
+	EXPECT_EQ(c->sampler[0].left, 10);
 	model_sync(&r->model);
 	for (u64 i = 0; i < 1000; i++)
 		rig_access(r, 0, i % 100 * LINE, false, 1);
