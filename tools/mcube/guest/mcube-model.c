@@ -13,8 +13,9 @@
  *			[-s EVENT:PERIOD]
  *
  * check compares sampled physical addresses with /proc/self/pagemap, on each CPU.
- * work makes ACCESSES of the PATTERN over a buffer, without any model. run forks a process for each of the first CPUS CPUs, which makes ACCESSES of the
- * PATTERN over a buffer of its own; with -m the model is on meanwhile.
+ * work makes ACCESSES of the PATTERN over a buffer, without any model. run forks a
+ * process for each of the first CPUS CPUs, which does that with a buffer of its own;
+ * with -m the model is on meanwhile.
  *
  * Patterns: seq (8 bytes after 8), line (a load from each line in turn), random
  * (loads from random places), mixed (loads from random places, stores in sequence),
@@ -170,7 +171,7 @@ static unsigned long number(const char *text)
 	unsigned long n = strtoul(text, &end, 0);
 
 	if (end == text || *end)
-		die(text, "not a number");
+		die(text, "expected digits");
 	return n;
 }
 
@@ -317,7 +318,7 @@ static double now(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
+	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
 struct gate {

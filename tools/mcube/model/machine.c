@@ -80,6 +80,8 @@ static const char *wrong(const char *fmt, const char *a, const char *b)
 /* A number with an optional K, M or G; false if it is none. */
 static bool number(const char *s, uint64_t *out)
 {
+	static const char units[] = "KMG";
+	const char *unit;
 	char *end;
 	uint64_t n;
 
@@ -89,17 +91,10 @@ static bool number(const char *s, uint64_t *out)
 	n = strtoull(s, &end, 0);
 	if (errno)
 		return false;
-	switch (*end) {
-	case 'G':
-		n <<= 10;
-		/* fall through */
-	case 'M':
-		n <<= 10;
-		/* fall through */
-	case 'K':
-		n <<= 10;
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit) {
+		n <<= 10 * (unit - units + 1);
 		end++;
-		break;
 	}
 	*out = n;
 	return !*end;

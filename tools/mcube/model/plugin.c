@@ -29,10 +29,7 @@
 
 #define RAM_MAX		(3ull << 30)
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_API;
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
-					   const struct qemu_plugin_info *info, int argc,
-					   char **argv);
+int qemu_plugin_version = QEMU_PLUGIN_API;
 
 static struct model model;
 static qemu_plugin_id_t self;

@@ -2,11 +2,11 @@
 /*
  * The prefetcher of the last level: which lines to fetch after a demand request.
  *
- * "next" fetches the lines that follow. "stride" follows the
- * requests of each CPU page by page; when the distance between two of them has
- * been the same twice running, it fetches ahead at that distance. It remembers one
- * page for each value of the low bits of the page number. Neither leaves the page. A fetched line is in the cache at once, but its read occupies
- * DRAM like any other.
+ * "next" fetches the lines that follow. "stride" follows the requests of each CPU
+ * page by page; when the distance between two of them has been the same twice
+ * running, it fetches ahead at that distance. It remembers one page for each value
+ * of the low bits of the page number. Neither leaves the page. A fetched line is in
+ * the cache at once, but its read occupies DRAM like any other.
  */
 #include "model.h"
 

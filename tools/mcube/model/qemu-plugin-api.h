@@ -76,6 +76,12 @@ struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info,
 bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *haddr);
 uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *haddr);
 
+/* What QEMU looks for in a plugin. */
+extern QEMU_PLUGIN_EXPORT int qemu_plugin_version;
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
+					   const struct qemu_plugin_info *info, int argc,
+					   char **argv);
+
 /* Beyond the interface. */
 void cpu_exit(void *cpu) __attribute__((weak));
 void *qemu_get_cpu(int index) __attribute__((weak));
