@@ -44,12 +44,14 @@ def git(*argv, cwd=REPO, env=None, text=None):
     return got.stdout
 
 
-def cut_kconfig(text, symbols):
-    """Leave only the config blocks whose symbol is in @symbols."""
+def cut_kconfig(text, symbols, later=()):
+    """Leave only the config blocks of @symbols, and no source of a file in @later."""
     out, keep, closers = [], True, r"(menu|endmenu|if|endif|menuconfig|config|comment|source)\b"
     for line in text.splitlines(keepends=True):
         if m := re.match(r"(?:menu)?config\s+(\w+)", line):
             keep = m[1] in symbols
+        elif m := re.match(r'source\s+"([^"]+)"', line):
+            keep = m[1] not in later
         elif re.match(closers, line) or line.startswith("#"):
             keep = True
         if keep:
@@ -97,7 +99,8 @@ def states(patches, base, folder):
                 continue
             data = (ROOT / path).read_bytes()
             if os.path.basename(path) == "Kconfig":
-                data = cut_kconfig(data.decode(), symbols).encode()
+                later = {p for p, at in owner.items() if at > i}
+                data = cut_kconfig(data.decode(), symbols, later).encode()
             files[path] = data
         if entry.is_file() and i >= first:
             files["MAINTAINERS"] = insert_maintainers(

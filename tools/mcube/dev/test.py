@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import guests
+import guests_model
 import kbuild
 import ktap
 import lint
@@ -110,6 +111,7 @@ def stages(quick, minutes):
         ("modelled guests", guests.model),
         ("kselftests, SMP and two NUMA nodes", guests.kselftest_all),
         ("mcube command in the guest", guests.command),
+        ("modelled machine", guests_model.everything),
         ("build the debug kernel", lambda: build("debug")),
         ("short stress, two nodes, 4G", lambda: guests.stress(minutes, 2, "4G")),
         ("short stress, one node, 512M", lambda: guests.stress(minutes, 1, "512M")),

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Are the samples of the mcube_sim PMU those of what happened?
+ *
+ * A task touches memory of its own at known addresses. Its samples must lie
+ * there, have the frames that pagemap has, come from the instructions that
+ * touched, and add up to what an event that only counts has counted.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+#include "mcube_lib.h"
+#include "sim_lib.h"
+
+#define SAMPLERS	8
+
+FIXTURE(samples) {
+	size_t llc, big, half;	/* in lines: of it, more, and what fits */
+	size_t bytes;		/* of big */
+	char *p;
+};
+
+FIXTURE_SETUP(samples)
+{
+	const char *why = sim_unusable();
+
+	if (why)
+		SKIP(return, "%s", why);
+	self->llc = sim_llc_lines();
+	ASSERT_LT(0, self->llc);
+	for (self->big = 1; self->big < 2 * self->llc;)
+		self->big *= 2;
+	self->half = self->big / 4;
+	self->bytes = self->big * sim_line();
+	ASSERT_EQ(0, mcube_pin(0));
+	self->p = sim_memory(self->big);
+	ASSERT_NE(NULL, self->p);
+}
+
+FIXTURE_TEARDOWN(samples)
+{
+}
+
+static bool within(const FIXTURE_DATA(samples) *self, uint64_t addr)
+{
+	return addr >= (uintptr_t)self->p &&
+	       addr < (uintptr_t)self->p + self->bytes;
+}
+
+/* Periods of samples against a count: within @percent. */
+#define EXPECT_AGREE(samples, counted, percent) do {			\
+	long long sum_ = (samples)->sum, count_ = (counted);		\
+	TH_LOG("%zu samples for %lld of %lld (%.2f %% off)",		\
+	       (samples)->n, sum_, count_,				\
+	       count_ ? 100.0 * (sum_ - count_) / count_ : 0.0);	\
+	EXPECT_EQ(0, (samples)->lost);					\
+	EXPECT_EQ(0, (samples)->throttled);				\
+	EXPECT_GE(sum_ * 100, count_ * (100 - (percent)));		\
+	EXPECT_LE(sum_ * 100, count_ * (100 + (percent)));		\
+} while (0)
+
+/* A count and samples of the same events, switched together. */
+#define PAIR(event, every, pid, cpu, fd, sampler) do {			\
+	struct perf_event_attr attr_ = sim_sample_attr(event, every);	\
+									\
+	*(fd) = sim_open(event, pid, cpu);				\
+	ASSERT_LE(0, *(fd));						\
+	attr_.disabled = 0;						\
+	ASSERT_EQ(0, sim_sample(sampler, &attr_, pid, cpu, *(fd)));	\
+} while (0)
+
+#define SAMPLE_WHILE(event, every, out, counted, work) do {		\
+	struct sim_sampler sampler_;					\
+	int fd_;							\
+									\
+	PAIR(event, every, 0, -1, &fd_, &sampler_);			\
+	sim_on(fd_);							\
+	work;								\
+	sim_off(fd_);							\
+	sim_collect(&sampler_, out);					\
+	counted = sim_read(fd_);					\
+	sim_close(&sampler_);						\
+	close(fd_);							\
+} while (0)
+
+TEST_F(samples, where_the_misses_are)
+{
+	size_t pages = self->bytes / PAGE_SIZE_, i, in = 0, loads = 0;
+	uint64_t *pfn = calloc(pages, sizeof(*pfn));
+	size_t half[2] = { }, wrong_page = 0, wrong_src = 0;
+	union perf_mem_data_src src;
+	struct sim_samples got;
+	long long counted;
+	uint64_t at;
+
+	ASSERT_EQ(0, mcube_pfns(self->p, pages, pfn));
+	SAMPLE_WHILE(LLC_MISSES, 101, &got, counted, {
+		sim_load(self->p, self->big);
+		sim_store(self->p, self->big);
+	});
+	EXPECT_AGREE(&got, counted, 2);
+	ASSERT_LT(100, got.n);
+	for (i = 0; i < got.n; i++) {
+		const struct sim_sample *s = &got.s[i];
+
+		EXPECT_EQ(getpid(), s->pid);
+		EXPECT_EQ(0, s->cpu);
+		EXPECT_EQ(101, s->period);
+		if (!within(self, s->addr))
+			continue;
+		in++;
+		at = s->addr - (uintptr_t)self->p;
+		half[at >= self->bytes / 2]++;
+		wrong_page += s->phys != pfn[at / PAGE_SIZE_] * PAGE_SIZE_ +
+					 at % PAGE_SIZE_;
+		src.val = s->data_src;
+		loads += src.mem_op == PERF_MEM_OP_LOAD;
+		if (src.mem_lvl != (PERF_MEM_LVL_HIT | PERF_MEM_LVL_LOC_RAM) ||
+		    src.mem_lvl_num != PERF_MEM_LVLNUM_RAM || !s->weight ||
+		    !(src.mem_op == PERF_MEM_OP_LOAD ? sim_is_load(s->ip) :
+		      src.mem_op == PERF_MEM_OP_STORE && sim_is_store(s->ip)))
+			wrong_src++;
+	}
+	TH_LOG("%zu of %zu in the buffer, %zu and %zu in its halves, %zu loads",
+	       in, got.n, half[0], half[1], loads);
+	EXPECT_GE(in, got.n * 9 / 10);
+	EXPECT_EQ(0, wrong_page);
+	EXPECT_EQ(0, wrong_src);
+	EXPECT_GE(half[0], in * 4 / 10);
+	EXPECT_GE(half[1], in * 4 / 10);
+	EXPECT_GE(loads, in * 4 / 10);
+	EXPECT_LE(loads, in * 6 / 10);
+	sim_samples_free(&got);
+	free(pfn);
+}
+
+/* How many samples of our buffer have that level. */
+static size_t at_level(const FIXTURE_DATA(samples) *self,
+		       const struct sim_samples *got, unsigned int level,
+		       size_t *in)
+{
+	union perf_mem_data_src src;
+	size_t i, n = 0;
+
+	for (*in = 0, i = 0; i < got->n; i++) {
+		if (!within(self, got->s[i].addr))
+			continue;
+		src.val = got->s[i].data_src;
+		++*in;
+		n += src.mem_lvl_num == level;
+	}
+	return n;
+}
+
+/* What fits a level is served by it, and the next is slower. */
+TEST_F(samples, levels)
+{
+	size_t in, at, i, tiny = 64;
+	uint64_t weight[2] = { };
+	struct sim_samples got;
+	long long counted;
+
+	SAMPLE_WHILE(LLC_REFS, 101, &got, counted, {
+		for (i = 0; i < 10; i++)
+			sim_load(self->p, self->half);
+	});
+	EXPECT_AGREE(&got, counted, 2);
+	at = at_level(self, &got, PERF_MEM_LVLNUM_L3, &in);
+	TH_LOG("%zu of %zu requests for %zu lines served by L3", at, in,
+	       self->half);
+	EXPECT_LE(100, in);
+	EXPECT_GE(at, in * 7 / 10);
+	for (i = 0; i < got.n; i++)
+		weight[1] += got.s[i].weight;
+	weight[1] /= got.n;
+	sim_samples_free(&got);
+
+	SAMPLE_WHILE(ACCESSES, 5003, &got, counted, {
+		for (i = 0; i < 20000; i++)
+			sim_load(self->p, tiny);
+	});
+	EXPECT_AGREE(&got, counted, 2);
+	at = at_level(self, &got, PERF_MEM_LVLNUM_L1, &in);
+	TH_LOG("%zu of %zu accesses to %zu lines served by L1", at, in, tiny);
+	EXPECT_LE(100, in);
+	EXPECT_GE(at, in * 9 / 10);
+	for (i = 0; i < got.n; i++)
+		weight[0] += got.s[i].weight;
+	weight[0] /= got.n;
+	TH_LOG("mean latency: %lu and %lu cycles", weight[0], weight[1]);
+	EXPECT_LT(weight[0], weight[1]);
+	sim_samples_free(&got);
+}
+
+/*
+ * Two tasks take turns on one CPU, thousands of times. The samples of each are
+ * its own, and as many as its misses.
+ */
+TEST_F(samples, tasks_that_share_a_cpu)
+{
+	char *p[2] = { self->p, sim_memory(self->big) };
+	unsigned int rounds = 6, i, k;
+	size_t foreign;
+	struct sim_samples got;
+	struct sim_task t[2];
+	struct sim_sampler s[2];
+	int fd[2];
+
+	ASSERT_NE(NULL, p[1]);
+	for (k = 0; k < 2; k++) {
+		ASSERT_EQ(0, sim_task_start(&t[k], 1, p[k], self->big,
+					    rounds * (k + 1), true));
+		PAIR(LLC_MISSES, 499, t[k].pid, -1, &fd[k], &s[k]);
+		sim_on(fd[k]);
+	}
+	for (k = 0; k < 2; k++)
+		sim_task_go(&t[k]);
+	for (k = 0; k < 2; k++)
+		EXPECT_EQ(0, sim_task_wait(&t[k]));
+	for (k = 0; k < 2; k++) {
+		sim_collect(&s[k], &got);
+		EXPECT_AGREE(&got, sim_read(fd[k]), 2);
+		EXPECT_GE(got.n, rounds * (k + 1) * self->big / 499 / 2);
+		for (foreign = 0, i = 0; i < got.n; i++)
+			foreign += got.s[i].pid != (uint32_t)t[k].pid;
+		EXPECT_EQ(0, foreign);
+		sim_samples_free(&got);
+		sim_close(&s[k]);
+		close(fd[k]);
+	}
+}
+
+/* Watching the CPU instead of the tasks names the right ones, too. */
+TEST_F(samples, tasks_seen_from_the_cpu)
+{
+	char *mine = sim_memory(self->big);
+	size_t i, of[2] = { }, wrong = 0;
+	struct sim_samples got;
+	struct sim_task t[2];
+	struct sim_sampler s;
+	int fd;
+
+	/* Same size, other addresses. */
+	ASSERT_NE(NULL, mine);
+	ASSERT_EQ(0, sim_task_start(&t[0], 1, self->p, self->big, 4, true));
+	ASSERT_EQ(0, sim_task_start(&t[1], 1, mine, self->big, 4, true));
+	PAIR(LLC_MISSES, 499, -1, 1, &fd, &s);
+	sim_on(fd);
+	sim_task_go(&t[0]);
+	sim_task_go(&t[1]);
+	EXPECT_EQ(0, sim_task_wait(&t[0]));
+	EXPECT_EQ(0, sim_task_wait(&t[1]));
+	sim_off(fd);
+	sim_collect(&s, &got);
+	EXPECT_AGREE(&got, sim_read(fd), 2);
+	for (i = 0; i < got.n; i++) {
+		const struct sim_sample *x = &got.s[i];
+		bool second = x->addr >= (uintptr_t)mine &&
+			      x->addr < (uintptr_t)mine + self->bytes;
+
+		EXPECT_EQ(1, x->cpu);
+		if (!second && !within(self, x->addr))
+			continue;
+		of[second]++;
+		wrong += x->pid != (uint32_t)t[second].pid;
+	}
+	TH_LOG("%zu and %zu samples in the tasks' buffers, %zu misnamed",
+	       of[0], of[1], wrong);
+	EXPECT_LE(100, of[0]);
+	EXPECT_LE(100, of[1]);
+	EXPECT_EQ(0, wrong);
+	sim_samples_free(&got);
+	sim_close(&s);
+}
+
+/* All samplers of a CPU at once, each at its own pace. */
+TEST_F(samples, all_samplers_at_once)
+{
+	static const unsigned int event[SAMPLERS] = {
+		ACCESSES, L1_MISSES, L2_MISSES, LLC_REFS, LLC_MISSES,
+		LLC_MISSES, ROW_HITS, ROW_CONFLICTS,
+	};
+	static const unsigned int every[SAMPLERS] = {
+		2003, 307, 311, 313, 317, 1009, 331, 337,
+	};
+	struct sim_sampler s[SAMPLERS];
+	struct sim_samples got;
+	int fd[SAMPLERS], i;
+
+	for (i = 0; i < SAMPLERS; i++)
+		PAIR(event[i], every[i], 0, -1, &fd[i], &s[i]);
+	for (i = 0; i < SAMPLERS; i++)
+		sim_on(fd[i]);
+	for (i = 0; i < 4; i++)
+		sim_load(self->p, self->big);
+	for (i = 0; i < SAMPLERS; i++)
+		sim_off(fd[i]);
+	for (i = 0; i < SAMPLERS; i++) {
+		sim_collect(&s[i], &got);
+		TH_LOG("%s:", sim_event_name[event[i]]);
+		/* A write-back has a row, too, but no address to show. */
+		if (event[i] == ROW_HITS || event[i] == ROW_CONFLICTS) {
+			EXPECT_EQ(0, got.lost);
+			EXPECT_LE(got.sum, sim_read(fd[i]) * 102 / 100 + 1000);
+		} else {
+			EXPECT_AGREE(&got, sim_read(fd[i]), 2);
+		}
+		EXPECT_LT(0, got.n);
+		sim_samples_free(&got);
+		sim_close(&s[i]);
+		close(fd[i]);
+	}
+}
+
+/* One more than there are: perf takes turns; but not within a group. */
+TEST_F(samples, more_than_there_are)
+{
+	struct perf_event_attr attr = sim_sample_attr(LLC_REFS, 1009);
+	int fd[SAMPLERS + 1], group[SAMPLERS + 1], i, ran = 0;
+	uint64_t got[3];
+
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+			   PERF_FORMAT_TOTAL_TIME_RUNNING;
+	for (i = 0; i <= SAMPLERS; i++) {
+		fd[i] = sim_open_attr(&attr, 0, -1, -1);
+		ASSERT_LE(0, fd[i]);
+	}
+	for (i = 0; i <= SAMPLERS; i++)
+		sim_on(fd[i]);
+	for (i = 0; i < 20; i++)
+		sim_load(self->p, self->big);
+	for (i = 0; i <= SAMPLERS; i++) {
+		ASSERT_EQ(sizeof(got), read(fd[i], got, sizeof(got)));
+		EXPECT_LT(0, got[2]);
+		EXPECT_LT(0, got[0]);
+		ran += got[2] < got[1];
+		close(fd[i]);
+	}
+	EXPECT_LT(0, ran);
+
+	for (i = 0; i < SAMPLERS; i++) {
+		group[i] = sim_open_attr(&attr, 0, -1, i ? group[0] : -1);
+		ASSERT_LE(0, group[i]);
+	}
+	EXPECT_EQ(-EINVAL, sim_open_attr(&attr, 0, -1, group[0]));
+	/* Events that only count are always welcome. */
+	attr.sample_period = 0;
+	attr.sample_type = 0;
+	EXPECT_LE(0, sim_open_attr(&attr, 0, -1, group[0]));
+}
+
+/* With a frequency the period follows the rate; the sum still is the count. */
+TEST_F(samples, frequency)
+{
+	struct perf_event_attr attr = sim_sample_attr(ACCESSES, 0);
+	struct perf_event_attr count = sim_attr(ACCESSES);
+	double start, seconds = 0;
+	struct sim_samples got;
+	struct sim_sampler s;
+	int fd, i;
+
+	attr.freq = 1;
+	attr.sample_freq = 500;
+	ASSERT_EQ(0, sim_sample(&s, &attr, 0, -1, -1));
+	/* perf adapts the period of leaders only. */
+	EXPECT_EQ(-EINVAL, sim_open_attr(&attr, 0, -1, s.fd));
+	count.disabled = 0;
+	fd = sim_open_attr(&count, 0, -1, s.fd);
+	ASSERT_LE(0, fd);
+	sim_on(s.fd);
+	for (start = mcube_now(); seconds < 3; seconds = mcube_now() - start)
+		for (i = 0; i < 10; i++)
+			sim_load(self->p, self->half);
+	sim_off(s.fd);
+	sim_collect(&s, &got);
+	TH_LOG("%.0f samples/s", got.n / seconds);
+	EXPECT_AGREE(&got, sim_read(fd), 5);
+	EXPECT_LE(150, got.n / seconds);
+	EXPECT_GE(2500, got.n / seconds);
+	EXPECT_NE(got.s[0].period, got.s[got.n - 1].period);
+	sim_samples_free(&got);
+	sim_close(&s);
+}
+
+/* A period can be changed while it runs. */
+TEST_F(samples, change_of_period)
+{
+	struct perf_event_attr attr = sim_sample_attr(LLC_MISSES, 1000);
+	struct sim_samples got[2];
+	uint64_t period = 100;
+	struct sim_sampler s;
+
+	ASSERT_EQ(0, sim_sample(&s, &attr, 0, -1, -1));
+	sim_on(s.fd);
+	sim_load(self->p, self->big);
+	ASSERT_EQ(0, ioctl(s.fd, PERF_EVENT_IOC_PERIOD, &period));
+	sim_collect(&s, &got[0]);
+	sim_load(self->p, self->big);
+	sim_off(s.fd);
+	sim_collect(&s, &got[1]);
+	TH_LOG("%zu samples, then %zu", got[0].n, got[1].n);
+	ASSERT_LT(0, got[0].n);
+	EXPECT_GE(got[1].n, 8 * got[0].n);
+	EXPECT_LE(got[1].n, 12 * got[0].n + 10);
+	EXPECT_EQ(100, got[1].s[got[1].n - 1].period);
+	sim_samples_free(&got[0]);
+	sim_samples_free(&got[1]);
+	sim_close(&s);
+}
+
+/* Faster than they can be taken: perf slows it down, and says what it lost. */
+TEST_F(samples, too_many)
+{
+	struct perf_event_attr attr = sim_sample_attr(ACCESSES, 1);
+	struct sim_samples got;
+	struct sim_sampler s;
+	long long counted;
+
+	ASSERT_EQ(0, sim_sample(&s, &attr, 0, -1, -1));
+	sim_on(s.fd);
+	sim_load(self->p, self->big);
+	sim_off(s.fd);
+	sim_collect(&s, &got);
+	TH_LOG("%zu samples, %lu lost, %lu times throttled", got.n, got.lost,
+	       got.throttled);
+	EXPECT_LT(0, got.n);
+	EXPECT_LT(0, got.lost + got.throttled);
+	sim_samples_free(&got);
+	sim_close(&s);
+
+	/* Nothing of it is left for the next who gets that sampler. */
+	SAMPLE_WHILE(LLC_MISSES, 1000000, &got, counted, sched_yield());
+	TH_LOG("%zu samples after that, %lld misses", got.n, counted);
+	EXPECT_EQ(0, got.n);
+	sim_samples_free(&got);
+}
+
+/* A CPU that goes offline takes its samplers with it; it works when back. */
+TEST_F(samples, cpu_offline)
+{
+	static const char online[] = "/sys/devices/system/cpu/cpu1/online";
+	struct perf_event_attr attr = sim_sample_attr(LLC_MISSES, 499);
+	struct sim_samples got;
+	struct sim_sampler s;
+	int fd;
+
+	if (!mcube_exists(online))
+		SKIP(return, "CPU 1 cannot go offline");
+	ASSERT_EQ(0, sim_sample(&s, &attr, -1, 1, -1));
+	sim_on(s.fd);
+	ASSERT_EQ(0, mcube_write(online, "0"));
+	EXPECT_EQ(-ENODEV, sim_open(LLC_MISSES, -1, 1));
+	sim_load(self->p, self->half);
+	ASSERT_EQ(0, mcube_write(online, "1"));
+	sim_close(&s);
+
+	PAIR(LLC_MISSES, 499, -1, 1, &fd, &s);
+	ASSERT_EQ(0, mcube_pin(1));
+	ASSERT_EQ(0, mcube_write(SIM_PMU "clear", "1"));
+	sim_on(fd);
+	sim_load(self->p, self->big);
+	sim_off(fd);
+	sim_collect(&s, &got);
+	EXPECT_GE(sim_read(fd), self->big * 9 / 10);
+	EXPECT_AGREE(&got, sim_read(fd), 3);
+	sim_samples_free(&got);
+	sim_close(&s);
+}
+
+TEST_HARNESS_MAIN
