@@ -34,7 +34,7 @@ import lab  # first: it makes the other packages importable
 import ui
 from lab import ALLOC, Failure
 from mcube_cmd.addrmap import Dim
-from model import Model
+from modelled import Model
 from qemu import Guest, image
 
 CPUS = 8

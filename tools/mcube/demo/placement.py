@@ -52,6 +52,11 @@ SHOWN = 1024        # faults in the pictures
 GROUP = 32          # faults per column of the pictures
 
 
+def machine():
+    """Options of the guest."""
+    return MACHINE
+
+
 def prepare(root):
     """Programs and their input."""
     root.file(lab.guest_tool("mcube-pages"), "/guest/mcube-pages")

@@ -7,9 +7,9 @@ memory whatever ran before, switches policies through sysfs, runs programs
 taken from this system, and shows side by side what changed. A part is a
 module with
 
-    NAME      its name on the command line and in files
-    TITLE     one line
-    MACHINE   dict of qemu.Guest options
+    NAME                   its name on the command line and in files
+    TITLE                  one line
+    machine()              options of qemu.Guest
     prepare(root)          put files into the guest
     script()               shell text for the guest
     report(result)         print what one sees; return {"parameters", "rows",
@@ -29,18 +29,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 # pylint: disable=wrong-import-position
 import lab  # noqa: E402
 import placement  # noqa: E402
+import pollution  # noqa: E402
 import ui  # noqa: E402
 from lab import Failure  # noqa: E402
 from qemu import Guest, image  # noqa: E402
 
-PARTS = [placement]
+PARTS = [placement, pollution]
 
 
 def play(part, kernel):
     """Run one part; what it returns."""
-    guest = Guest(kernel, echo=True, **part.MACHINE)
+    guest = Guest(kernel, echo=True, **part.machine())
     part.prepare(guest.root)
-    result = guest.run(part.script(), f"demo-{part.NAME}", 300)
+    result = guest.run(part.script(), f"demo-{part.NAME}", 600)
     if not result.ok:
         raise Failure(f"{part.NAME}: {result.why()}", f"console: {result.console}")
     if result.boot_seconds:
