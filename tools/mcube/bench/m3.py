@@ -115,7 +115,7 @@ def guest(args, machine, memory, policy):
     """Run one guest; its rows."""
     model = Model(machine)
     name = f"bench-m3-{machine}-{memory}-{policy}"
-    vm = Guest(args.kernel or image(), smp=CPUS, mem=MEMORY, model=model,
+    vm = Guest(args.kernel or image(), smp=CPUS, mem=MEMORY, model=model, icount=True,
                programs=["perf", "stress-ng", "sysbench"])
     for tool in ("memload", "mcube-pages"):
         vm.root.file(lab.guest_tool(tool), f"/guest/{tool}")

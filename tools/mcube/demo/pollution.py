@@ -8,7 +8,8 @@ by a mapping. `mcube corun` runs them in the guest and counts with perf.
 
 import json
 
-import lab
+import lab  # first: it makes the other packages importable
+import guests
 from lab import Failure
 
 NAME = "pollution"
@@ -24,13 +25,13 @@ COUNTS = {"llc_refs": "LLC references", "llc_misses": "LLC misses",
 
 def machine():
     """Options of the guest."""
-    return {"smp": 2, "mem": "1G", "model": MODEL, "programs": ["perf"],
-            "drives": [lab.disk("demo-pollution", 64)]}
+    return {"smp": 2, "mem": "1G", "model": MODEL, "icount": True, "programs": ["perf"],
+            "drives": [guests.disk("demo-pollution", 64)]}
 
 
 def prepare(root):
     """Files for the guest."""
-    lab.install_command(root)
+    guests.install_command(root)
     root.file(lab.guest_tool("pollute"), "/guest/pollute")
 
 

@@ -6,7 +6,7 @@ Each function boots build/test's or build/debug's kernel, and returns a list of
 (name, "ok" | "not ok" | "skip"). A splat on the console fails the run even
 where every test said ok. As a command:
 
-    guests.py kunit | kselftest [--nodes N] | command | model | stress [--minutes M]
+    guests.py kunit | kselftest [--nodes N] | command | stress [--minutes M]
 """
 
 import argparse
@@ -58,36 +58,6 @@ def kunit():
     at = log.find("KTAP version")
     results = ktap.parse(log[max(at, 0):] if at >= 0 else "", "KUnit")
     return results + [verdict("kunit", result)]
-
-
-def model_guest(script, name, icount=False):
-    """Run a script with mcube-model on the small modelled machine."""
-    out = BUILD / "guest-tools"
-    ui.sh("make", "-s", "-C", ROOT / "tools/mcube/guest", f"O={out}", out / "mcube-model")
-    guest = Guest(image(), smp=2, mem="1G", model="small", icount=icount)
-    guest.root.file(out / "mcube-model", "/guest/mcube-model")
-    return guest.run(script, name, timeout=600)
-
-
-def model():
-    """The model against pagemap, and against itself: the same run three times."""
-    check = model_guest("/guest/mcube-model check -c 2\n", "model-check")
-    say(check.output.strip().replace("\n", "\n      "))
-    out = [("model: physical addresses are pagemap's", "ok" if check.ok else "not ok")]
-    count = ("/guest/mcube-model run -m -c 2 -n 300000 -k 2048 -p halt -r 2 "
-             "-s llc_misses:100 >/results/out; grep -v seconds /results/out\n")
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        runs = list(pool.map(lambda i: model_guest(count, f"model-count-{i}", icount=True),
-                             range(3)))
-    same = all(r.ok and r.output == runs[0].output for r in runs) and "llc_misses" in \
-        runs[0].output
-    if not same:
-        for a, b in zip(runs[0].output.splitlines(), zip(*(
-                r.output.splitlines() for r in runs[1:]))):
-            if set(b) != {a}:
-                say(f"{a}; other runs: {', '.join(b)}")
-    return out + [("model: three runs count the same", "ok" if same else "not ok"),
-                  verdict("model-check", check)]
 
 
 def install_selftests():
@@ -154,16 +124,22 @@ def run_selftests(folder, names, name, label, **opt):
     return results + [verdict(name, result)]
 
 
+def install_command(root):
+    """Bring the mcube command along, installed as `make install` does it, and python."""
+    with ui.lock("installed"):
+        installed = BUILD / "installed"
+        shutil.rmtree(installed, ignore_errors=True)
+        ui.sh("make", "-s", "-C", ROOT / "tools/mcube", "install", f"DESTDIR={installed}",
+              "PREFIX=/usr")
+        root.python()
+        root.tree(installed / "usr", "usr")
+
+
 def command(name="command", **machine):
-    """The mcube command, installed as `make install` does it; in a guest with two nodes."""
-    installed = BUILD / "installed"
-    shutil.rmtree(installed, ignore_errors=True)
-    ui.sh("make", "-s", "-C", ROOT / "tools/mcube", "install", f"DESTDIR={installed}",
-          "PREFIX=/usr")
+    """The mcube command in a guest, with two nodes unless the caller says otherwise."""
     guest = Guest(image(), programs=["perf", "setpriv", "numactl"],
                   **(machine or {"smp": 4, "mem": "2G", "nodes": 2}))
-    guest.root.python()
-    guest.root.tree(installed / "usr", "usr")
+    install_command(guest.root)
     result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)
     return ktap.parse(result.output, name) + [verdict(name, result)]
 
@@ -223,8 +199,7 @@ def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["boot", "kunit", "kselftest", "command", "model",
-                                         "stress"])
+    parser.add_argument("what", choices=["boot", "kunit", "kselftest", "command", "stress"])
     parser.add_argument("--nodes", type=int, help="NUMA nodes (default: each in turn)")
     parser.add_argument("--mem", help="stress: one size only")
     parser.add_argument("--minutes", type=float, default=10, help="stress: per guest")
@@ -235,8 +210,6 @@ def run():
         return report(kunit())
     if args.what == "command":
         return report(command())
-    if args.what == "model":
-        return report(model())
     if args.what == "kselftest":
         return report(kselftest(args.nodes) if args.nodes else kselftest_all())
     if args.nodes or args.mem:

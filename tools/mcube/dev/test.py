@@ -108,7 +108,6 @@ def stages(quick, minutes):
         ("build the test kernel", lambda: build("test")),
         ("boot", guests.boot),
         ("KUnit", guests.kunit),
-        ("modelled guests", guests.model),
         ("kselftests, SMP and two NUMA nodes", guests.kselftest_all),
         ("mcube command in the guest", guests.command),
         ("modelled machine", guests_model.everything),
