@@ -46,6 +46,7 @@ static const char * const events[] = {
 	"cycles", "instructions", "accesses", "llc_refs", "llc_misses",
 	"dram_accesses", "row_hits", "row_empty", "row_conflicts", "bank_waits",
 };
+
 #define NR_EVENTS	(sizeof(events) / sizeof(events[0]))
 
 struct pattern {

@@ -102,15 +102,14 @@ static void stream(const char *path, int by_map)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "victim"))
+	if (argc > 1 && !strcmp(argv[1], "victim")) {
 		victim(argc - 1, argv + 1);
-	else if (argc == 3 && !strcmp(argv[1], "read"))
-		stream(argv[2], 0);
-	else if (argc == 3 && !strcmp(argv[1], "mmap"))
-		stream(argv[2], 1);
-	else {
-		fprintf(stderr, "usage: pollute victim [-k KIB] [-r ROUNDS] | read FILE | mmap FILE\n");
-		return 2;
+		return 0;
 	}
-	return 0;
+	if (argc == 3 && (!strcmp(argv[1], "read") || !strcmp(argv[1], "mmap"))) {
+		stream(argv[2], argv[1][0] == 'm');
+		return 0;
+	}
+	fprintf(stderr, "usage: pollute victim [-k KIB] [-r ROUNDS] | read FILE | mmap FILE\n");
+	return 2;
 }

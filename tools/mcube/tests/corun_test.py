@@ -37,6 +37,11 @@ def alive(*commands):
     return [c for c in commands if c in found]
 
 
+def nap(seconds):
+    """A command that no other run of these tests has at the same time."""
+    return f"sleep {seconds}.{os.getpid()}"
+
+
 def left(*commands):
     """Those that do not go away, a kill taking its time."""
     end = time.monotonic() + 20
@@ -97,10 +102,10 @@ class Race(fake.Case):
 
     def test_together(self):
         """Co-runners start again until the victim ends, and none is left."""
-        got = self.run_once("sleep 0.6", "sleep 0.0501", "sleep 997")
+        got = self.run_once("sleep 0.6", "sleep 0.0501", nap(997))
         self.assertGreaterEqual(got["others"][0]["completed"], 2)
         self.assertEqual(got["others"][1]["completed"], 0)
-        self.assertEqual(left("sleep 997", "sleep 0.0501"), [])
+        self.assertEqual(left(nap(997), "sleep 0.0501"), [])
 
     def test_pinned(self):
         """Programs run on the CPU that was chosen, and so do their children."""
@@ -111,20 +116,20 @@ class Race(fake.Case):
     def test_victim_fails(self):
         """Its status and its last words."""
         with self.assertRaises(Failure) as caught:
-            self.run_once("echo so it is >&2; exit 4", "sleep 996")
+            self.run_once("echo so it is >&2; exit 4", nap(996))
         self.assertIn("failed with status 4\nso it is", str(caught.exception))
-        self.assertEqual(left("sleep 996"), [])
+        self.assertEqual(left(nap(996)), [])
 
     def test_co_runner_fails(self):
         """A co-runner that fails ends the run at once."""
         start = time.monotonic()
         with self.assertRaises(Failure) as caught:
-            self.run_once("sleep 300", "sleep 0.8; echo broken >&2; exit 3")
+            self.run_once(nap(300), "sleep 0.8; echo broken >&2; exit 3")
         self.assertIn("co-runner 'sleep 0.8; echo broken >&2; exit 3' failed with status 3",
                       str(caught.exception))
         self.assertIn("broken", str(caught.exception))
         self.assertLess(time.monotonic() - start, 250)
-        self.assertEqual(left("sleep 300"), [])
+        self.assertEqual(left(nap(300)), [])
 
     def test_interrupted(self):
         """Ctrl-C and SIGTERM tidy up."""
@@ -133,15 +138,15 @@ class Race(fake.Case):
         cpus = f"{self.cpus[0]},{self.cpus[0]}"
         for number in (signal.SIGINT, signal.SIGTERM):
             with subprocess.Popen(
-                    [sys.executable, str(fake.TOOLS / "mcube"), "corun", "--victim", "sleep 995",
-                     "--with", "sleep 994", "--cpus", cpus, "--events", "page-faults"],
+                    [sys.executable, str(fake.TOOLS / "mcube"), "corun", "--victim", nap(995),
+                     "--with", nap(994), "--cpus", cpus, "--events", "page-faults"],
                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
-                while not alive("sleep 995") and p.poll() is None:
+                while not alive(nap(995)) and p.poll() is None:
                     time.sleep(0.05)
                 p.send_signal(number)
                 _, err = p.communicate()
             self.assertEqual((p.returncode, err), (130, "interrupted\n"))
-            self.assertEqual(left("sleep 995", "sleep 994"), [])
+            self.assertEqual(left(nap(995), nap(994)), [])
 
 
 class Command(fake.Case):
