@@ -21,10 +21,19 @@
 
 #define SAMPLERS	8
 
+/*
+ * perf limits samples by the guest's time, of which an emulated machine may
+ * spend any amount between two accesses. Only one test is about that.
+ */
+#define MAX_RATE	"/proc/sys/kernel/perf_event_max_sample_rate"
+#define NO_LIMIT	"10000000"
+#define LIMIT		"100000"
+
 FIXTURE(samples) {
 	size_t llc, big, half;	/* in lines: of it, more, and what fits */
 	size_t bytes;		/* of big */
 	char *p;
+	char rate[32];
 };
 
 FIXTURE_SETUP(samples)
@@ -33,6 +42,8 @@ FIXTURE_SETUP(samples)
 
 	if (why)
 		SKIP(return, "%s", why);
+	ASSERT_LT(0, mcube_read(MAX_RATE, self->rate, sizeof(self->rate)));
+	ASSERT_EQ(0, mcube_write(MAX_RATE, NO_LIMIT));
 	self->llc = sim_llc_lines();
 	ASSERT_LT(0, self->llc);
 	for (self->big = 1; self->big < 2 * self->llc;)
@@ -46,6 +57,8 @@ FIXTURE_SETUP(samples)
 
 FIXTURE_TEARDOWN(samples)
 {
+	if (*self->rate)
+		mcube_write(MAX_RATE, self->rate);
 }
 
 static bool within(const FIXTURE_DATA(samples) *self, uint64_t addr)
@@ -382,7 +395,7 @@ TEST_F(samples, frequency)
 	sim_collect(&s, &got);
 	TH_LOG("%.0f samples/s", got.n / seconds);
 	EXPECT_AGREE(&got, sim_read(fd), 5);
-	EXPECT_LE(150, got.n / seconds);
+	EXPECT_LE(100, got.n / seconds);
 	EXPECT_GE(2500, got.n / seconds);
 	EXPECT_NE(got.s[0].period, got.s[got.n - 1].period);
 	sim_samples_free(&got);
@@ -423,6 +436,7 @@ TEST_F(samples, too_many)
 	struct sim_sampler s;
 	long long counted;
 
+	ASSERT_EQ(0, mcube_write(MAX_RATE, LIMIT));
 	ASSERT_EQ(0, sim_sample(&s, &attr, 0, -1, -1));
 	sim_on(s.fd);
 	sim_load(self->p, self->big);
@@ -431,7 +445,8 @@ TEST_F(samples, too_many)
 	TH_LOG("%zu samples, %lu lost, %lu times throttled", got.n, got.lost,
 	       got.throttled);
 	EXPECT_LT(0, got.n);
-	EXPECT_LT(0, got.lost + got.throttled);
+	EXPECT_LT(0, got.lost);
+	EXPECT_LT(0, got.throttled);
 	sim_samples_free(&got);
 	sim_close(&s);
 
