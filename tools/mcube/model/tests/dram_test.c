@@ -109,6 +109,20 @@ TEST(banks_of_a_channel_share_its_bus)
 	rig_free(r);
 }
 
+/* Three banks are ready at once, and their data follow each other. */
+TEST(bursts_queue_up)
+{
+	struct rig *r = make(3);
+
+	for (unsigned int i = 0; i < 3; i++)
+		rig_access(r, i, BANK(i), false, 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		EXPECT_EQ(rig_count(r, i, SIM_CYCLES), RCD + CAS + (i + 1) * BURST + BASE);
+		EXPECT_EQ(rig_count(r, i, SIM_BANK_WAITS), i * BURST);
+	}
+	rig_free(r);
+}
+
 /*
  * CPU 0 opens row 1. While the bank is busy, CPU 1 asks for row 2, and after it
  * CPU 2 for row 1: CPU 2 goes first.
