@@ -76,17 +76,53 @@ def alloc(data):
 
 
 def demo(data):
-    """make demo, the placement part."""
+    """make demo: the placement of real programs, and pollution."""
     s = data["summary"]["placement"]
     rows = [{"policy": k.removeprefix("aged_"), "memory": "aged" if k.startswith("aged_")
              else "booted"} | v for k, v in s.items() if isinstance(v, dict)]
-    return ("Frames that real programs got, in the order of their faults: mean length of runs of\n"
-            "consecutive frames, distinct colors and banks among the first 32 and 128, and how "
-            "often two\nprocesses in lockstep met in a bank.",
-            table(rows, {"memory": "memory", "policy": "policy", "runs": "runs_mean",
-                         "colors/32": "colors_32", "/128": "colors_128", "banks/32": "banks_32",
-                         "/128 ": "banks_128", "same bank": "lockstep_meets"}),
-            pairs(plain(s)))
+    out = ["Frames that real programs got, in the order of their faults: mean length of runs of\n"
+           "consecutive frames, distinct colors and banks among the first 32 and 128, and how "
+           "often two\nprocesses in lockstep met in a bank.",
+           table(rows, {"memory": "memory", "policy": "policy", "runs": "runs_mean",
+                        "colors/32": "colors_32", "/128": "colors_128", "banks/32": "banks_32",
+                        "/128 ": "banks_128", "same bank": "lockstep_meets"}),
+           pairs(plain(s))]
+    if "pollution" in data["summary"]:
+        median = lambda key: lambda r: r.get(key, {}).get("median", "")  # noqa: E731
+        rows = [r for r in data["rows"] if r["part"] == "pollution"]
+        out += ["A program that uses 768 KiB again and again on the modelled machine ``"
+                + data["parameters"]["pollution"]["machine"] + "``, alone and beside one that\n"
+                "streams through a file, stock allocator; simulated, medians.",
+                table(rows, {"victim": "situation", "cycles": median("cycles"),
+                             "LLC references": median("llc_refs"),
+                             "LLC misses": median("llc_misses"),
+                             "row conflicts": median("row_conflicts")})]
+    return out
+
+
+def model(data):
+    """bench-model."""
+    return ("``seconds_1e8``: wall-clock seconds for 10^8 modelled accesses; ``off_ratio``: CPU "
+            "time of QEMU with\nthe plugin loaded and the model off, over that without a plugin; "
+            "``cachegrind_rel_diff``: largest\ndifference of last-level misses from "
+            "cachegrind's for the same programs.",
+            pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
+
+
+def m3(data):
+    """bench-m3."""
+    percent = lambda key: lambda r: "" if r[key] is None else f"{r[key]:.1%}"  # noqa: E731
+    return ("Row conflicts per access to DRAM, distinct banks among the pages in use at one time "
+            "(share of\nwhat is possible), and time saved over the stock allocator; simulated, "
+            "medians. *spread* is that\nof the times, the largest of the three.",
+            table(data["rows"], {"machine": "machine", "memory": "memory", "load": "load",
+                                 "threads": "threads"} | {h: percent(k) for h, k in (
+                ("conflicts", "conflicts_stock"), ("paper", "conflicts_paper"),
+                ("shuffle", "conflicts_shuffle"), ("banks", "banks_stock"),
+                ("paper ", "banks_paper"), ("shuffle ", "banks_shuffle"),
+                ("saved, paper", "gain_paper"), ("saved, shuffle", "gain_shuffle"),
+                ("spread", "spread"))}),
+            pairs(plain(data["summary"])))
 
 
 def selftests(data):
@@ -116,6 +152,8 @@ SECTIONS = {
     "test": ("Tests", "make test", stages),
     "alloc": ("Cost of a fault and a free", "make bench-alloc", alloc),
     "demo": ("Placement of real programs", "make demo", demo),
+    "model": ("The modelled machine", "make bench-model", model),
+    "m3": ("M3 on modelled machines", "make bench-m3", m3),
     "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
 }
 
