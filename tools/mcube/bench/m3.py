@@ -245,6 +245,7 @@ def run():
     human = sys.stdout
     if args.json:
         sys.stdout = sys.stderr
+    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     cells = list(itertools.product(args.machines, args.memories, POLICIES))
     steps = ui.Steps("bench-m3", [f"{len(cells)} guests, {args.jobs} at a time", "report"])
     for tool in ("memload", "mcube-pages"):

@@ -75,7 +75,7 @@ def replay(argv, last):
                          capture_output=True, env=environment())
     if got.returncode:
         raise Failure(f"replay of {argv[0]} failed: {got.stderr.strip()}",
-                      "is valgrind installed? tools/mcube/dev/deps.sh model")
+                      "is valgrind installed? tools/mcube/dev/deps.sh bench")
     return {k: int(v) for k, v in (line.split() for line in got.stdout.splitlines())}
 
 
@@ -91,7 +91,7 @@ def cachegrind(argv, last, folder):
         env=environment())
     if got.returncode:
         raise Failure(f"cachegrind of {argv[0]} failed: {got.stderr.strip()}",
-                      "is valgrind installed? tools/mcube/dev/deps.sh model")
+                      "is valgrind installed? tools/mcube/dev/deps.sh bench")
     events = {}
     for line in out.read_text("utf-8").splitlines():
         word, _, rest = line.partition(": ")
@@ -214,7 +214,7 @@ def run():
     parser.add_argument("--off-accesses", type=int, default=200_000_000)
     parser.add_argument("--off-programs", type=int, default=1000)
     args = parser.parse_args()
-    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "model", quiet=False)
+    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     steps = ui.Steps("bench-model", ["agreement", "speed", "off", "report"])
     modelled.build()
     steps("agreement")

@@ -22,13 +22,13 @@ packages=(
 	qemu-system-x86 busybox-static e2fsprogs stress-ng numactl linux-perf
 	python3-matplotlib procps file
 	# the mcube command in guests, its manual
-	linux-perf util-linux mandoc
+	util-linux mandoc
 )
 if [ "${1:-build}" = deb ]; then
 	packages+=(debhelper dpkg-dev fakeroot lsb-release)
-elif [ "${1:-build}" = model ]; then
-	# the independent simulator that the model is compared with
-	packages+=(valgrind)
+elif [ "${1:-build}" = bench ]; then
+	# the independent simulator that the model is compared with; a load
+	packages+=(valgrind sysbench)
 fi
 
 # No `... | grep -q` in this file: grep leaves at the first match, and under
