@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Install what is missing for a job: deps.sh [build|deb|model]. Asks dpkg only, and
+# Install what is missing for a job: deps.sh [build|deb|bench]. Asks dpkg only, and
 # touches apt not at all when everything is there. The kernel source is
 # installed in the version that configs/kernel-base pins, unless KERNEL_SRC or
 # KERNEL_VERSION takes it from elsewhere or the archive no longer has it (then
