@@ -106,7 +106,7 @@ def selftests_on_nodes(folder, names, nodes):
     """One guest with so many nodes."""
     return run_selftests(folder, [n for n in names if n not in MODELLED],
                          f"kselftest-{nodes}node", f"{nodes} node{'s' * (nodes > 1)}",
-                         smp=4, mem="1G", nodes=nodes)
+                         smp=4, mem="2G", nodes=nodes)
 
 
 def run_selftests(folder, names, name, label, **opt):
