@@ -45,9 +45,10 @@ build: tree ## the test kernel, in build/test
 build-%: tree ## another flavor: build-debug, build-off, build-base
 	@$(DEV)/kbuild.py $*
 
-shell: build ## a shell prompt in QEMU with the test kernel (SMP=4 MEM=2G NODES=1)
+shell: build ## a shell prompt in QEMU (SMP=4 MEM=2G NODES=1; MODEL=small: caches modelled)
 	@$(DEV)/qemu.py --interactive --smp $(or $(SMP),4) --mem $(or $(MEM),2G) \
-		--nodes $(or $(NODES),1) --append "$(APPEND)"
+		--nodes $(or $(NODES),1) $(if $(MODEL),--model $(MODEL) --program perf) \
+		--append "$(APPEND)"
 
 stress: tree ## the debug kernel under load, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
 	@$(DEV)/kbuild.py debug
