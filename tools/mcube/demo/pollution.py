@@ -38,7 +38,7 @@ def prepare(root):
 def script():
     """What the guest does."""
     lines = ["set -e", "mkdir -p /data /results", "mount -t ext4 /dev/vda /data",
-             f"head -c {FILE_MIB}M /dev/urandom > /data/file; sync"]
+             f"head -c {FILE_MIB << 20} /dev/urandom > /data/file; sync"]
     for name, stream in STREAMS.items():
         lines += [f"echo \"    # mcube corun --victim '{VICTIM}' --with '{stream}'\"",
                   f"mcube corun --victim '{VICTIM}' --with '{stream}' --profile off "
