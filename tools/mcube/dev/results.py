@@ -75,29 +75,36 @@ def alloc(data):
             pairs(plain(data["parameters"])))
 
 
-def demo(data):
-    """make demo: the placement of real programs, and pollution."""
-    s = data["summary"]["placement"]
+def placement(s):
+    """The demo's placement part."""
     rows = [{"policy": k.removeprefix("aged_"), "memory": "aged" if k.startswith("aged_")
              else "booted"} | v for k, v in s.items() if isinstance(v, dict)]
-    out = ["Frames that real programs got, in the order of their faults: mean length of runs of\n"
-           "consecutive frames, distinct colors and banks among the first 32 and 128, and how "
-           "often two\nprocesses in lockstep met in a bank.",
-           table(rows, {"memory": "memory", "policy": "policy", "runs": "runs_mean",
-                        "colors/32": "colors_32", "/128": "colors_128", "banks/32": "banks_32",
-                        "/128 ": "banks_128", "same bank": "lockstep_meets"}),
-           pairs(plain(s))]
-    if "pollution" in data["summary"]:
-        median = lambda key: lambda r: r.get(key, {}).get("median", "")  # noqa: E731
-        rows = [r for r in data["rows"] if r["part"] == "pollution"]
-        out += ["A program that uses 768 KiB again and again on the modelled machine ``"
-                + data["parameters"]["pollution"]["machine"] + "``, alone and beside one that\n"
-                "streams through a file, stock allocator; simulated, medians.",
-                table(rows, {"victim": "situation", "cycles": median("cycles"),
-                             "LLC references": median("llc_refs"),
-                             "LLC misses": median("llc_misses"),
-                             "row conflicts": median("row_conflicts")})]
-    return out
+    return ["Frames that real programs got, in the order of their faults: mean length of runs "
+            "of\nconsecutive frames, distinct colors and banks among the first 32 and 128, and how "
+            "often two\nprocesses in lockstep met in a bank.",
+            table(rows, {"memory": "memory", "policy": "policy", "runs": "runs_mean",
+                         "colors/32": "colors_32", "/128": "colors_128", "banks/32": "banks_32",
+                         "/128 ": "banks_128", "same bank": "lockstep_meets"}),
+            pairs(plain(s))]
+
+
+def pollution(data):
+    """The demo's pollution part."""
+    median = lambda key: lambda r: r.get(key, {}).get("median", "")  # noqa: E731
+    return ["A program that uses 768 KiB again and again on the modelled machine ``"
+            + data["parameters"]["pollution"]["machine"] + "``, alone and beside one that\n"
+            "streams through a file, stock allocator; simulated, medians.",
+            table([r for r in data["rows"] if r["part"] == "pollution"],
+                  {"victim": "situation", "cycles": median("cycles"),
+                   "LLC references": median("llc_refs"), "LLC misses": median("llc_misses"),
+                   "row conflicts": median("row_conflicts")})]
+
+
+def demo(data):
+    """make demo, the parts that were shown."""
+    parts = data["summary"]
+    return [*(placement(parts["placement"]) if "placement" in parts else ()),
+            *(pollution(data) if "pollution" in parts else ())]
 
 
 def model(data):
