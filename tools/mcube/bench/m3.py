@@ -79,8 +79,10 @@ def script(args, memory, policy):
                            + REAL[load].format(t=threads, mib=16 * threads) + " > /tmp/log 2>&1"
                            " || { cat /tmp/log; exit 1; }")
             else:
+                # Few threads get more each: what fits the cache would not reach DRAM.
+                mib = max(args.mib, args.least_mib // threads)
                 frames = f"-f {path}.frames " if not repeat else ""
-                out.append(f"/guest/memload -t {threads} -m {args.mib} -r {args.passes} "
+                out.append(f"/guest/memload -t {threads} -m {mib} -r {args.passes} "
                            f"{frames}{load} > {path}")
         out.append(f"echo done {repeat + 1} of {args.repeat}, {threads} threads")
     out.append(f"grep . {ALLOC}/stats/* > /results/stats")
@@ -237,6 +239,8 @@ def run():
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--mib", type=int, default=6, help="memload: MiB of a thread")
+    parser.add_argument("--least-mib", type=int, default=24,
+                        help="memload: MiB of all threads together, at least")
     parser.add_argument("--passes", type=int, default=1, help="memload: counted passes")
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=ui.JOBS, help="guests at a time")
@@ -266,6 +270,7 @@ def run():
     path = lab.save("m3", {
         "kind": "simulated", "machines": {m: Model(m).description for m in args.machines},
         "smp": CPUS, "mem": MEMORY, "aged_mib": AGED_MIB, "memload_mib": args.mib,
+        "memload_least_mib": args.least_mib,
         "passes": args.passes, "repeat": args.repeat, "qemu": lab.qemu_version(),
         "programs": REAL}, table, summary)
     print(f"\nwritten: {path}\n         {png}")
