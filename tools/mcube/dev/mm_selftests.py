@@ -73,6 +73,9 @@ def build():
         subprocess.run(["make", "-C", str(TREE / "tools/testing/selftests"),
                               f"O={out}", "TARGETS=mm", "-k", f"-j{ui.JOBS}"], stdout=f,
                              stderr=f, check=False, env=kbuild.environment())
+    # Their Makefile leaves these beside the sources, in spite of O=.
+    for name in ("local_config.h", "local_config.mk"):
+        (TREE / "tools/testing/selftests/mm" / name).unlink(missing_ok=True)
     folder = out / "kselftest/mm"
     have = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
     lacking = sorted({c.split()[0] for c in TESTS.values()} - have)
