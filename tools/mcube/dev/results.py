@@ -69,9 +69,9 @@ def alloc(data):
             "iteration, as ``-icount``\ncounts it.",
             table(data["rows"], {
                 "variant": "variant", "fault": "steady_fault", "free": "steady_free",
-                "total": "steady_total", "ratio": share("steady_total"),
-                "ratio, tables kept": share("kept_total"),
-                "ratio, every iteration": share("steady_total_counted")}),
+                "total": "steady_total", "times unpatched": share("steady_total"),
+                "tables kept": share("kept_total"),
+                "every iteration": share("steady_total_counted")}),
             pairs(plain(data["parameters"])))
 
 
