@@ -20,7 +20,6 @@ build/results/demo-*.png.
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -77,7 +76,7 @@ def run():
                                               for p in r["pictures"]))
     print(f"numbers:  {path}")
     if args.json:
-        print(json.dumps(json.loads(path.read_text("utf-8")), indent=1), file=human)
+        print(path.read_text("utf-8"), end="", file=human)
     steps.done()
     return 0
 
