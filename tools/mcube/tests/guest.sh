@@ -247,17 +247,20 @@ result "corun: nothing is left behind"
 run mcube status
 says "corun: the policy is as before after an interrupt" 0 "profile in force: m3-paper"
 if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
-	# Confined by a hint, which is obeyed while the store is on, a program that
-	# streams takes little of the cache from one that uses its memory again.
+	# What a policy cuts is for the demo and the benchmarks to show; here the
+	# summary has to follow from the counts of the runs.
 	again="dd if=/dev/zero of=/dev/null bs=512K count=40"
 	stream="dd if=/dev/zero of=/dev/null bs=4M count=8"
 	run mcube corun --victim "$again" --repeat 2 --json \
 		--with "(echo color=3 >/sys/kernel/debug/mcube/hint; exec $stream)"
-	holds "corun: modelled cycles, and what a profile cuts" '
+	holds "corun: modelled cycles, and a summary that follows from the runs" '
 		d["parameters"]["counted"] == "model" and "seconds" not in str(d["rows"])
-		and all(r["cost"]["min"] > 1e6 for r in d["rows"])
-		and d["summary"]["off"]["extra_misses"] > 2000
-		and d["summary"]["m3"]["extra_misses_cut"] > 0.5'
+		and all(r["cost"]["min"] > 1e6 for r in d["rows"]) and len(d["runs"]) == 8
+		and all(r["counts"]["instructions"] > 5e6 and r["counts"]["misses"] > 5000
+			and r["counts"]["references"] > 3e5 for r in d["runs"])
+		and all(d["summary"][p]["extra_misses"] == sum(
+			(0.5 if r["together"] else -0.5) * r["counts"]["misses"]
+			for r in d["runs"] if r["policy"] == p) for p in ("off", "m3"))'
 	run mcube check
 	says "check: modelled" 0 "costs are modelled cycles" "machine '"
 else
