@@ -139,9 +139,9 @@ class Race(fake.Case):
         for number in (signal.SIGINT, signal.SIGTERM):
             # A shell without job control lets what it puts in the background ignore SIGINT.
             with subprocess.Popen(
-                    ["env", "--default-signal=INT", sys.executable, str(fake.TOOLS / "mcube"), "corun",
-                     "--victim", nap(995), "--with", nap(994), "--cpus", cpus,
-                     "--events", "page-faults"],
+                    ["env", "--default-signal=INT", sys.executable,
+                     str(fake.TOOLS / "mcube"), "corun", "--victim", nap(995),
+                     "--with", nap(994), "--cpus", cpus, "--events", "page-faults"],
                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
                 while not alive(nap(995)) and p.poll() is None:
                     time.sleep(0.05)
