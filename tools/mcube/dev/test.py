@@ -108,8 +108,7 @@ def stages(quick, minutes):
         ("build the test kernel", lambda: build("test")),
         ("boot", guests.boot),
         ("KUnit", guests.kunit),
-        ("kselftests, SMP and two NUMA nodes", guests.kselftest_all),
-        ("mcube command in the guest", guests.command),
+        ("kselftests, SMP and two NUMA nodes, mcube command", guests.kselftest_and_command),
         ("modelled machine", guests_model.everything),
         ("build the debug kernel", lambda: build("debug")),
         ("short stress, two nodes, 4G", lambda: guests.stress(minutes, 2, "4G")),
@@ -123,7 +122,7 @@ def run():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
                         help="what needs no kernel: units, command, lint")
-    parser.add_argument("--minutes", type=float, default=0.5, help="of each short stress")
+    parser.add_argument("--minutes", type=float, default=0.3, help="of each short stress")
     args = parser.parse_args()
     if not TREE.is_dir() or not BASE.is_dir():
         raise Failure("there is no build/linux", "run 'make tree' first")
