@@ -132,4 +132,60 @@ static inline unsigned long mcube_nr_free(struct zone *zone)
 #define mcube_page_is_free(page)	((void)(page), false)
 
 #endif /* CONFIG_MCUBE_ALLOC */
+
+#ifdef CONFIG_MCUBE_SRM
+
+#include <linux/pagemap.h>
+
+DECLARE_STATIC_KEY_FALSE(mcube_srm_key);
+
+struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
+				    unsigned int order, pgoff_t index);
+
+/**
+ * mapping_alloc_folio() - a folio for the page cache of a file
+ * @mapping: the file's.
+ * @gfp: as for filemap_alloc_folio().
+ * @order: likewise.
+ * @index: page index that the folio is for.
+ *
+ * A macro around this, so that memory allocation profiling sees the caller.
+ *
+ * Return: the folio, or NULL.
+ */
+static inline struct folio *
+mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
+			   unsigned int order, pgoff_t index)
+{
+	if (static_branch_unlikely(&mcube_srm_key))
+		return mcube_srm_alloc_folio(mapping, gfp, order, index);
+	return filemap_alloc_folio_noprof(gfp, order);
+}
+
+#define mapping_alloc_folio(...)					\
+	alloc_hooks(mapping_alloc_folio_noprof(__VA_ARGS__))
+
+/**
+ * mcube_srm_order() - order of a folio that is to be allocated for a file
+ * @mapping: the file's.
+ * @order: what would be right otherwise.
+ *
+ * What is larger than a page has several colors.
+ *
+ * Return: @order, or the least that the file allows.
+ */
+static inline unsigned int mcube_srm_order(struct address_space *mapping,
+					   unsigned int order)
+{
+	return static_branch_unlikely(&mcube_srm_key) ?
+		mapping_min_folio_order(mapping) : order;
+}
+
+#else
+
+#define mapping_alloc_folio(mapping, gfp, order, index)			\
+	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
+#define mcube_srm_order(mapping, order)	((void)(mapping), (order))
+
+#endif /* CONFIG_MCUBE_SRM */
 #endif /* _LINUX_MCUBE_H */

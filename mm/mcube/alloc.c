@@ -14,6 +14,9 @@
  *              colors).  Per key (see hint_key()) a cursor remembers where
  *              the last one was found, and a bit that there are none.
  *
+ * SRM-buffer (srm.c) gives hints for pages of files, and has all others hop
+ * over the colors.
+ *
  * Whoever cannot be served gets NULL and goes on to the buddy allocator, and
  * a counter says so.
  *
@@ -30,6 +33,7 @@
 #include <linux/sched.h>
 #include <linux/vmstat.h>
 
+#include "srm.h"
 #include "store.h"
 
 #include <trace/events/mcube.h>
@@ -98,8 +102,10 @@ static __always_inline struct page *take_any(struct mcube_store *s,
 	spin_lock_irqsave(&c->lock, flags);
 	if (usable(c, s)) {
 		off = mcube_bins_take(&c->bins);
-		if (likely(off >= 0))
+		if (likely(off >= 0)) {
 			account_one(s->zone, -1);
+			mcube_count(c, off, -1);
+		}
 		/* Disowned meanwhile, as by a CPU going offline. */
 		if (unlikely(c->owner < 0))
 			mcube_relist(c);
@@ -157,6 +163,7 @@ static struct page *take_hinted(struct mcube_store *s,
 		off = mcube_bins_take_from(&c->bins, sel, sel2);
 		if (off >= 0) {
 			account_one(s->zone, -1);
+			mcube_count(c, off, -1);
 			mcube_relist(c);
 		}
 	}
@@ -306,6 +313,12 @@ struct page *mcube_rmqueue(struct zone *zone)
 		}
 		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
 		trace_mcube_fallback(zone, hint);
+	} else if (mcube_srm_hops()) {
+		page = alloc_hinted(s, mcube_srm_hop());
+		if (page) {
+			this_cpu_inc(mcube_stats.nr[MCUBE_SERVED]);
+			return page;
+		}
 	}
 	page = alloc_any(s);
 	if (likely(page)) {
@@ -349,6 +362,7 @@ bool mcube_free(unsigned long pfn)
 {
 	struct mcube_container *c;
 	unsigned long flags;
+	unsigned int off = pfn & ((1U << mcube_config.order) - 1);
 	bool active, full = false;
 
 	guard(rcu)();
@@ -359,8 +373,9 @@ bool mcube_free(unsigned long pfn)
 	spin_lock_irqsave(&c->lock, flags);
 	active = c->active;
 	if (likely(active)) {
-		mcube_bins_put(&c->bins, pfn & ((1U << c->bins.order) - 1));
+		mcube_bins_put(&c->bins, off);
 		account_one(c->store->zone, 1);
+		mcube_count(c, off, 1);
 		__count_vm_event(PGFREE);
 		if (unlikely(READ_ONCE(c->store->nr_dry)))
 			no_longer_dry(c, pfn);

@@ -40,6 +40,7 @@
 #include <linux/suspend.h>
 
 #include "internal.h"
+#include "srm.h"
 #include "store.h"
 
 struct mcube_config mcube_config = {
@@ -52,14 +53,22 @@ static LIST_HEAD(stores);
 static bool enabled;
 static bool hibernating;
 
-static void control_begin(void)
+/**
+ * mcube_control_begin() - nothing comes, goes or is switched from here on
+ *
+ * Context: process, sleeps.
+ */
+void mcube_control_begin(void)
 {
 	cpus_read_lock();
 	get_online_mems();
 	mutex_lock(&control_lock);
 }
 
-static void control_end(void)
+/**
+ * mcube_control_end() - the end of mcube_control_begin()
+ */
+void mcube_control_end(void)
 {
 	mutex_unlock(&control_lock);
 	put_online_mems();
@@ -138,6 +147,8 @@ static void switch_off(void)
 {
 	struct mcube_store *s, *next;
 
+	/* It stands on the store. */
+	mcube_srm_stop();
 	static_branch_disable_cpuslocked(&mcube_alloc_key);
 	list_for_each_entry(s, &stores, stores) {
 		mcube_store_close(s);
@@ -193,14 +204,14 @@ int mcube_alloc_enable(bool on)
 {
 	int ret = 0;
 
-	control_begin();
+	mcube_control_begin();
 	if (on && !enabled)
 		ret = switch_on();
 	else if (!on && enabled)
 		switch_off();
 	if (!ret)
 		enabled = on;
-	control_end();
+	mcube_control_end();
 	return ret;
 }
 
@@ -323,19 +334,19 @@ static int hibernation_callback(struct notifier_block *nb,
 	switch (action) {
 	case PM_HIBERNATION_PREPARE:
 	case PM_RESTORE_PREPARE:
-		control_begin();
+		mcube_control_begin();
 		hibernating = true;
 		list_for_each_entry(s, &stores, stores)
 			mcube_store_close(s);
-		control_end();
+		mcube_control_end();
 		break;
 	case PM_POST_HIBERNATION:
 	case PM_POST_RESTORE:
-		control_begin();
+		mcube_control_begin();
 		hibernating = false;
 		list_for_each_entry(s, &stores, stores)
 			open_store(s, true);
-		control_end();
+		mcube_control_end();
 		break;
 	}
 	return NOTIFY_OK;

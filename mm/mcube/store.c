@@ -242,6 +242,17 @@ static bool block_in_sight(struct zone *zone)
 }
 
 /**
+ * mcube_may_take() - could a block be made a container now?
+ * @zone: the zone.
+ *
+ * Return: true if probably so: there are frames of every color to be had.
+ */
+bool mcube_may_take(struct zone *zone)
+{
+	return block_in_sight(zone) && may_take(zone, 1U << mcube_config.order);
+}
+
+/**
  * mcube_take() - make a container of a block from the buddy lists
  * @s: the zone's store.
  * @owner: CPU that shall own it, or -1.
@@ -267,7 +278,7 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 	struct page *page;
 	u64 key;
 
-	if (!block_in_sight(zone) || !may_take(zone, nr))
+	if (!mcube_may_take(zone))
 		return NULL;
 	key = seed == MCUBE_SEED_PAPER ? 0 : get_random_u64();
 
@@ -301,6 +312,7 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 		mcube_bins_fill_loose(&c->bins);
 	else
 		mcube_bins_fill(&c->bins, mcube_config.fill[seed], key);
+	mcube_count_all(c, true);
 	mcube_relist(c);
 	this_cpu_inc(mcube_stats.nr[MCUBE_TAKEN]);
 	spin_unlock_irqrestore(&c->lock, flags);
@@ -360,6 +372,7 @@ static void dissolve(struct mcube_container *c, enum mcube_reason reason)
 	lockdep_assert_held(&c->lock);
 
 	trace_mcube_dissolve(zone, page_to_pfn(base), nr, reason);
+	mcube_count_all(c, false);
 	c->active = false;
 	c->owner = -1;
 	spin_lock(&s->lock);

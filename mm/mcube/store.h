@@ -8,6 +8,7 @@
 #define _MM_MCUBE_STORE_H
 
 #include <linux/mcube_map.h>
+#include <linux/jump_label.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/percpu.h>
@@ -46,6 +47,7 @@ struct mcube_place {
  * @place: where its colors and banks lie.
  * @store: the zone's store; constant while @active.
  * @bins: the free frames.
+ * @counted: they are part of store->color_free.
  * @level: list of the store that it is on, or -1; guarded by store->lock.
  * @node: link in store->level[@level]; guarded by store->lock.
  * @all: link in store->all; guarded by store->lock.
@@ -64,6 +66,9 @@ struct mcube_container {
 	struct mcube_place place;
 	struct mcube_store *store;
 	struct mcube_bins bins;
+#ifdef CONFIG_MCUBE_SRM
+	bool counted;
+#endif
 
 	int level;
 	struct list_head node;
@@ -89,6 +94,8 @@ struct mcube_container {
  * @missed: containers that did not match in a row, by key.
  * @cur: the container that a CPU owns.
  * @stores: link in the list of all stores.
+ * @color_free: free frames of the counted containers, by color; all of them
+ *              while SRM-buffer is on, none otherwise.
  */
 struct mcube_store {
 	struct zone *zone;
@@ -107,6 +114,9 @@ struct mcube_store {
 
 	struct mcube_container * __percpu *cur;
 	struct list_head stores;
+#ifdef CONFIG_MCUBE_SRM
+	atomic_t color_free[MCUBE_MAX_VALUES];
+#endif
 };
 
 /**
@@ -173,6 +183,7 @@ void mcube_give_back(struct mcube_container *c);
 bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
 			enum mcube_reason reason);
 void mcube_store_close(struct mcube_store *s);
+bool mcube_may_take(struct zone *zone);
 
 /**
  * mcube_relist() - put a container on the list that it belongs on now
@@ -224,6 +235,54 @@ static inline struct mcube_container *mcube_lookup(unsigned long pfn)
 
 int mcube_table_cover(unsigned long start_pfn, unsigned long nr_pages);
 void mcube_table_free(void);
+void mcube_table_each(void (*fn)(struct mcube_container *c));
+
+/* count.c: free frames by color, while somebody wants to know */
+#ifdef CONFIG_MCUBE_SRM
+
+DECLARE_STATIC_KEY_FALSE(mcube_count_key);
+
+void __mcube_count(struct mcube_container *c, unsigned int off, int nr);
+void __mcube_count_all(struct mcube_container *c, bool in);
+void mcube_count_start(void);
+void mcube_count_stop(void);
+
+/**
+ * mcube_count() - a frame came into a container, or left it
+ * @c: the container, locked.
+ * @off: which frame.
+ * @nr: 1 or -1.
+ */
+static __always_inline void mcube_count(struct mcube_container *c,
+					unsigned int off, int nr)
+{
+	if (static_branch_unlikely(&mcube_count_key) && c->counted)
+		__mcube_count(c, off, nr);
+}
+
+/**
+ * mcube_count_all() - a container with its free frames came, or goes
+ * @c: the container, active, locked.
+ * @in: which.
+ */
+static inline void mcube_count_all(struct mcube_container *c, bool in)
+{
+	if (static_branch_unlikely(&mcube_count_key))
+		__mcube_count_all(c, in);
+}
+
+#else
+
+static inline void mcube_count(struct mcube_container *c, unsigned int off,
+			       int nr)
+{
+}
+
+static inline void mcube_count_all(struct mcube_container *c, bool in)
+{
+}
+
+#endif
 
 /* hint.c: which frames of a container a hint allows */
 void mcube_place_init(struct mcube_place *place, unsigned long pfn);
@@ -239,6 +298,8 @@ void mcube_cpu_release(int cpu);
 #define MCUBE_ORDER_MIN		((unsigned int)pageblock_order)
 #define MCUBE_ORDER_MAX		min_t(unsigned int, MAX_PAGE_ORDER, MCUBE_MAX_ORDER)
 
+void mcube_control_begin(void);
+void mcube_control_end(void);
 int mcube_alloc_enable(bool on);
 bool mcube_alloc_enabled(void);
 void mcube_alloc_set_seed(enum mcube_seed seed);

@@ -11,7 +11,6 @@
 
 #include <linux/init.h>
 #include <linux/kobject.h>
-#include <linux/kstrtox.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -24,12 +23,6 @@ const char * const mcube_seed_names[MCUBE_NR_SEEDS] = {
 	[MCUBE_SEED_PAPER]	= "paper",
 };
 
-/* kstrto*() and friends stop at a NUL; what follows it is an error too. */
-static int check_text(const char *buf, size_t count)
-{
-	return count < PAGE_SIZE && strnlen(buf, count) == count ? 0 : -EINVAL;
-}
-
 static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
@@ -40,11 +33,8 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret;
+	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
 
-	ret = check_text(buf, count) ?: kstrtouint(buf, 0, &on);
-	if (!ret && on > 1)
-		ret = -ERANGE;
 	if (ret) {
 		pr_warn_ratelimited("alloc/enabled: expected 0 or 1\n");
 		return ret;
@@ -75,7 +65,7 @@ static ssize_t seed_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t seed_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t count)
 {
-	int seed = check_text(buf, count);
+	int seed = mcube_check_text(buf, count);
 
 	if (!seed)
 		seed = sysfs_match_string(mcube_seed_names, buf);
@@ -98,9 +88,8 @@ static ssize_t container_order_store(struct kobject *kobj,
 				     const char *buf, size_t count)
 {
 	unsigned int order;
-	int ret;
+	int ret = mcube_parse_uint(buf, count, 0, UINT_MAX, &order);
 
-	ret = check_text(buf, count) ?: kstrtouint(buf, 0, &order);
 	if (!ret)
 		ret = mcube_alloc_set_order(order);
 	if (ret == -EBUSY)

@@ -96,6 +96,25 @@ int mcube_table_cover(unsigned long start_pfn, unsigned long nr_pages)
 }
 
 /**
+ * mcube_table_each() - visit all descriptors
+ * @fn: called with each, active or not, none of them locked.
+ *
+ * Context: process, mem_hotplug_lock held, the store on; sleeps.
+ */
+void mcube_table_each(void (*fn)(struct mcube_container *c))
+{
+	struct mcube_table *t = rcu_dereference_protected(mcube_table, true);
+	unsigned int i, n = containers_per_section();
+	unsigned long nr;
+
+	for (nr = 0; t && nr < t->nr; nr++) {
+		for (i = 0; t->section[nr] && i < n; i++)
+			fn(t->section[nr] + i);
+		cond_resched();
+	}
+}
+
+/**
  * mcube_table_free() - free all descriptors
  *
  * Context: process, all containers inactive, no new readers; waits for those

@@ -104,6 +104,27 @@ TRACE_EVENT(mcube_fallback,
 		  __entry->nid, __entry->zone, __entry->color, __entry->bank)
 );
 
+#ifdef CONFIG_MCUBE_SRM
+
+/* A sequence of page-cache pages gets another color. */
+TRACE_EVENT(mcube_srm_deal,
+
+	TP_PROTO(unsigned int color),
+
+	TP_ARGS(color),
+
+	TP_STRUCT__entry(
+		__field(unsigned int, color)
+	),
+
+	TP_fast_assign(
+		__entry->color = color;
+	),
+
+	TP_printk("color=%u", __entry->color)
+);
+
+#endif /* CONFIG_MCUBE_SRM */
 #endif /* _TRACE_MCUBE_H */
 
 #include <trace/define_trace.h>

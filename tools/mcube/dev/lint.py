@@ -24,7 +24,7 @@ from patchfile import overlay_files, series as patches
 from source import TREE
 from ui import BUILD, JOBS, ROOT, Failure
 
-HUNKS, LINES, LENGTH, COLUMNS = 25, 300, 700, 100
+HUNKS, LINES, LENGTH, COLUMNS = 40, 300, 700, 100
 # The MAINTAINERS entry of the first patch covers every file that follows.
 IGNORE = "FILE_PATH_CHANGES"
 # User space under tools/ makes kernel macros of its own and has no kernel to spare.

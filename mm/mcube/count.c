@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Free frames of the store by color
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * For policies that choose a color with frames enough.  Nobody else needs to
+ * know, and it costs the address map and an atomic operation per page, so it
+ * is done only while asked for.
+ *
+ * Containers that exist when counting starts are added one by one while pages
+ * come and go.  Each knows whether it is counted, under its lock, so that no
+ * frame is counted twice or forgotten.
+ */
+
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/mcube_map.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+
+#include "store.h"
+
+DEFINE_STATIC_KEY_FALSE(mcube_count_key);
+
+void __mcube_count(struct mcube_container *c, unsigned int off, int nr)
+{
+	unsigned long pfn = page_to_pfn(c->bins.base) + off;
+	unsigned int color = mcube_dim_value(&mcube_config.map->color, pfn);
+
+	lockdep_assert_held(&c->lock);
+	atomic_add(nr, &c->store->color_free[color]);
+}
+
+void __mcube_count_all(struct mcube_container *c, bool in)
+{
+	const struct mcube_shape *shape = &mcube_config.color;
+	unsigned int color, weight;
+
+	lockdep_assert_held(&c->lock);
+	if (c->counted == in)
+		return;
+	c->counted = in;
+	for (color = 0; color < shape->nr_values; color++) {
+		weight = bitmap_weight_and(c->bins.free,
+					   mcube_shape_select(shape,
+							      c->place.color_phase,
+							      c->place.color_xor,
+							      color),
+					   1U << c->bins.order);
+		if (weight)
+			atomic_add(in ? (int)weight : -(int)weight,
+				   &c->store->color_free[color]);
+	}
+}
+
+static void count_in(struct mcube_container *c)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	if (c->active)
+		__mcube_count_all(c, true);
+	spin_unlock_irqrestore(&c->lock, flags);
+}
+
+static void count_out(struct mcube_container *c)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	if (c->active)
+		__mcube_count_all(c, false);
+	spin_unlock_irqrestore(&c->lock, flags);
+}
+
+/**
+ * mcube_count_start() - count from here on
+ *
+ * Context: process, between mcube_control_begin() and mcube_control_end(),
+ * the store on.
+ */
+void mcube_count_start(void)
+{
+	static_branch_enable_cpuslocked(&mcube_count_key);
+	/* Who takes a container and does not count it is done by then. */
+	synchronize_rcu();
+	mcube_table_each(count_in);
+}
+
+/**
+ * mcube_count_stop() - count no longer; all counts are 0 afterwards
+ *
+ * Context: as for mcube_count_start().
+ */
+void mcube_count_stop(void)
+{
+	static_branch_disable_cpuslocked(&mcube_count_key);
+	synchronize_rcu();
+	mcube_table_each(count_out);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runs: which cache color the pages of an access sequence get
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pages that a program streams through are used once.  If they lie all over
+ * the cache they evict what its neighbours use again and again; if they share
+ * one color, they evict each other and the rest of the cache stays whole:
+ *
+ *   color     0    1    2    3    4    5 ...
+ *            ---- ---- ---- ---- ---- ----
+ *   stream                  ####                the first Tl pages
+ *            ####                               the next Tl
+ *                                ####           ...
+ *
+ * One color cannot do for ever, as it has only so many page frames.  So the
+ * sequence is cut into runs of Tl pages, and a new run is dealt another color:
+ *
+ *  - of those with enough free frames for a run, the one whose last run began
+ *    longest ago.  Its pages are the oldest in the page cache, so they are the
+ *    first that reclaim gives back, all of one color: the next to have enough.
+ *  - if none has enough, the one that has most.
+ *
+ * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
+ * prevent last level cache from thrashing in multicores", EuroSys 2011.
+ *
+ * Differences from the paper:
+ *
+ *  - A color's age is a stamp taken when a run gets it.  The paper marks pages
+ *    and looks at them on eviction; stamps need no hook there, and no list of
+ *    pages per color.
+ *  - The paper keeps free lists per color and refills them by eviction.  Here
+ *    free frames are those of the store, counted per color, and nothing is
+ *    evicted that would not have been anyway.
+ */
+
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "runs.h"
+
+/**
+ * mcube_palette_init() - all colors, none dealt yet
+ * @p: filled in.
+ * @nr: number of colors, 1..MCUBE_MAX_VALUES.
+ */
+void mcube_palette_init(struct mcube_palette *p, unsigned int nr)
+{
+	memset(p, 0, sizeof(*p));
+	p->nr = nr;
+}
+
+/**
+ * mcube_palette_deal() - the color of a new run
+ * @p: the palette.
+ * @free: free frames by color; NULL if there are plenty of each.
+ * @enough: frames that a color should have left.
+ *
+ * Return: the color; it counts as dealt.
+ */
+unsigned int mcube_palette_deal(struct mcube_palette *p,
+				const unsigned long *free, unsigned long enough)
+{
+	unsigned int color, best = 0;
+
+	for (color = 1; color < p->nr; color++) {
+		unsigned long mine = enough, its = enough;
+
+		/* Beyond what is enough, more makes no difference. */
+		if (free) {
+			mine = min(free[color], enough);
+			its = min(free[best], enough);
+		}
+		if (mine > its ||
+		    (mine == its && p->stamp[color] < p->stamp[best]))
+			best = color;
+	}
+	p->stamp[best] = ++p->clock;
+	return best;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer: pages of an access sequence share a cache color
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A program that streams through files uses each page once or seldom, and on
+ * its way through the last-level cache it evicts what others use all the time.
+ * The page cache knows who it is allocating for, so it can see to it that such
+ * pages compete with each other only (see runs.c), while memory of programs
+ * gets all colors:
+ *
+ *   read(), write(), mmap() of a file
+ *     longer than tl pages .............. run of the file, or by page index
+ *     shorter ........................... run of the task: it reads many
+ *   all else: anonymous memory, shmem ... hop over the colors, one by one
+ *
+ *   mapping_alloc_folio() -> mcube_srm_alloc_folio()
+ *        |  current->mcube_hint = color of the run
+ *        v
+ *   page allocator -> mcube_rmqueue() -> a frame of that color, if there is
+ *
+ * The hint is all that the store is told.  Where it has no frame of the color
+ * the page gets another, nothing is evicted for it, and the run ends: the next
+ * one is dealt a color with more frames.
+ *
+ * State: one u32 in struct address_space, one in task_struct that children
+ * inherit, so that the greps that a shell script starts one after the other
+ * share a run.  Both are advice, written without a lock: two readers of a file
+ * may lengthen its run by a few pages.
+ *
+ * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
+ * prevent last level cache from thrashing in multicores", EuroSys 2011.
+ *
+ * Differences from the paper (for those of the runs see runs.c):
+ *
+ *  - Folios of more than a page span several colors.  While the policy is on,
+ *    files that could have larger ones get pages.
+ *  - A mode without state for long files, for comparison: it has no races and
+ *    gives a page its color back after eviction, but cannot avoid a color of
+ *    which no frame is free.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/atomic.h>
+#include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/mcube.h>
+#include <linux/mcube_map.h>
+#include <linux/mcube_types.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/pagemap.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/topology.h>
+
+#include "runs.h"
+#include "srm.h"
+#include "store.h"
+
+#include <trace/events/mcube.h>
+
+struct mcube_srm_config mcube_srm_config = {
+	.tl = MCUBE_RUN_DEFAULT,
+	.vm_hop = true,
+};
+
+DEFINE_STATIC_KEY_FALSE(mcube_srm_key);
+DEFINE_STATIC_KEY_FALSE(mcube_hop_key);
+DEFINE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
+
+/* Taken once per run. */
+static DEFINE_SPINLOCK(palette_lock);
+static struct mcube_palette palette;
+static unsigned long color_free[MCUBE_MAX_VALUES];
+
+static bool enabled;
+
+/* Valid for ever, but it may change once the policy is off. */
+static const struct mcube_map *map;
+
+static void count(enum mcube_srm_stat stat)
+{
+	this_cpu_inc(mcube_srm_stats.nr[stat]);
+}
+
+static void add_counts(struct mcube_store *s)
+{
+	unsigned int color;
+
+	for (color = 0; color < mcube_srm_config.nr_colors; color++)
+		color_free[color] += max(atomic_read(&s->color_free[color]), 0);
+}
+
+/*
+ * Free frames by color where the page allocator will look first, which is the
+ * first zone above its low watermark; if there is none, in all zones.  False
+ * if blocks can still be had there, which have all colors.
+ */
+static bool few_left(void)
+{
+	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+	size_t size = mcube_srm_config.nr_colors * sizeof(color_free[0]);
+	struct mcube_store *s;
+	struct zoneref *ref;
+	struct zone *zone;
+
+	memset(color_free, 0, size);
+	guard(rcu)();
+	for_each_zone_zonelist(zone, ref, node_zonelist(numa_mem_id(), gfp),
+			       gfp_zone(gfp)) {
+		s = rcu_dereference(zone->mcube);
+		if (!s)
+			continue;
+		if (mcube_may_take(zone))
+			return false;
+		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone),
+				      gfp_zone(gfp), 0)) {
+			memset(color_free, 0, size);
+			add_counts(s);
+			return true;
+		}
+		add_counts(s);
+	}
+	return true;
+}
+
+static unsigned int deal(unsigned int tl)
+{
+	unsigned int color;
+
+	scoped_guard(spinlock, &palette_lock)
+		color = mcube_palette_deal(&palette,
+					   few_left() ? color_free : NULL, tl);
+	count(MCUBE_SRM_DEALT);
+	trace_mcube_srm_deal(color);
+	return color;
+}
+
+static unsigned int next_of(u32 *run, unsigned int tl)
+{
+	u32 epoch = mcube_srm_config.epoch, old = READ_ONCE(*run);
+	unsigned int left = mcube_run_left(old, epoch), color;
+
+	if (left) {
+		color = mcube_run_color(old);
+		/* tl may have become less. */
+		left = min(left, tl);
+	} else {
+		color = deal(tl);
+		left = tl;
+	}
+	WRITE_ONCE(*run, mcube_run_make(epoch, color, left - 1));
+	return color;
+}
+
+static u32 file_key(const struct inode *inode)
+{
+	return hash_64(inode->i_ino ^ ((u64)inode->i_sb->s_dev << 32), 32);
+}
+
+/**
+ * mcube_srm_alloc_folio() - a folio for the page cache
+ * @mapping: the file's.
+ * @gfp: as for filemap_alloc_folio().
+ * @order: likewise.
+ * @index: page index that it is for.
+ *
+ * Context: process, as @gfp says.
+ * Return: the folio, or NULL.
+ */
+struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
+				    unsigned int order, pgoff_t index)
+{
+	unsigned int tl = READ_ONCE(mcube_srm_config.tl), color;
+	const struct inode *inode = mapping->host;
+	struct folio *folio;
+	u32 *run = NULL;
+	bool is_long;
+
+	if (order || current->mcube_hint ||
+	    gfp_migratetype(gfp) != MIGRATE_MOVABLE) {
+		count(MCUBE_SRM_UNCOVERED);
+		return filemap_alloc_folio_noprof(gfp, order);
+	}
+
+	is_long = i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
+	if (is_long && READ_ONCE(mcube_srm_config.mode) == MCUBE_SRM_STATELESS) {
+		color = mcube_run_stateless(file_key(inode), index, tl,
+					    mcube_srm_config.nr_colors);
+	} else {
+		run = is_long ? &mapping->mcube_run : &current->mcube_run;
+		color = next_of(run, tl);
+	}
+
+	current->mcube_hint = mcube_hint_make(color, -1);
+	folio = filemap_alloc_folio_noprof(gfp, 0);
+	current->mcube_hint = 0;
+	if (!folio)
+		return NULL;
+
+	count(is_long ? MCUBE_SRM_FILE : MCUBE_SRM_TASK);
+	if (mcube_dim_value(&map->color, folio_pfn(folio)) != color) {
+		count(MCUBE_SRM_MISSED);
+		if (run)
+			WRITE_ONCE(*run, 0);
+	}
+	return folio;
+}
+EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
+
+static void update_hop(void)
+{
+	if (enabled && mcube_srm_config.vm_hop)
+		static_branch_enable_cpuslocked(&mcube_hop_key);
+	else
+		static_branch_disable_cpuslocked(&mcube_hop_key);
+}
+
+/**
+ * mcube_srm_stop() - switch the policy off
+ *
+ * Context: process, between mcube_control_begin() and mcube_control_end().
+ */
+void mcube_srm_stop(void)
+{
+	if (!enabled)
+		return;
+	enabled = false;
+	static_branch_disable_cpuslocked(&mcube_srm_key);
+	update_hop();
+	mcube_count_stop();
+}
+
+static int start(void)
+{
+	unsigned int nr = mcube_config.map->color.nr_values;
+
+	if (nr < 2)
+		return -EOPNOTSUPP;
+	map = mcube_config.map;
+	mcube_srm_config.nr_colors = nr;
+	mcube_srm_config.epoch++;
+	scoped_guard(spinlock, &palette_lock)
+		mcube_palette_init(&palette, nr);
+	mcube_count_start();
+	enabled = true;
+	static_branch_enable_cpuslocked(&mcube_srm_key);
+	update_hop();
+	return 0;
+}
+
+/**
+ * mcube_srm_enable() - switch the policy on or off
+ * @on: which.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -ENODEV if the store is off, -EOPNOTSUPP if the address map has
+ * but one color.
+ */
+int mcube_srm_enable(bool on)
+{
+	int ret = 0;
+
+	mcube_control_begin();
+	if (!on)
+		mcube_srm_stop();
+	else if (!mcube_alloc_enabled())
+		ret = -ENODEV;
+	else if (!enabled)
+		ret = start();
+	mcube_control_end();
+	return ret;
+}
+
+/**
+ * mcube_srm_enabled() - is the policy on?
+ *
+ * Return: true if so; it can change at once.
+ */
+bool mcube_srm_enabled(void)
+{
+	return READ_ONCE(enabled);
+}
+
+/**
+ * mcube_srm_set_hop() - shall pages that are no file's hop over the colors?
+ * @on: whether.
+ *
+ * Context: process, sleeps.
+ */
+void mcube_srm_set_hop(bool on)
+{
+	mcube_control_begin();
+	mcube_srm_config.vm_hop = on;
+	update_hop();
+	mcube_control_end();
+}
+
+/**
+ * mcube_srm_stat() - events since boot
+ * @stat: which.
+ *
+ * Return: the sum over all CPUs.
+ */
+unsigned long mcube_srm_stat(enum mcube_srm_stat stat)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(mcube_srm_stats.nr[stat], cpu);
+	return sum;
+}

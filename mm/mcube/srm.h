@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * SRM-buffer: what its own files, and the store, know of it.
+ *
+ * Copyright (C) 2026 The mcube authors
+ */
+#ifndef _MM_MCUBE_SRM_H
+#define _MM_MCUBE_SRM_H
+
+#include <linux/jump_label.h>
+#include <linux/mcube_types.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/types.h>
+
+#ifdef CONFIG_MCUBE_SRM
+
+/**
+ * enum mcube_srm_mode - where the color of a long file's page comes from
+ * @MCUBE_SRM_RUNS: the file carries a run; a new one is dealt a color with
+ *                  free frames.
+ * @MCUBE_SRM_STATELESS: hash of the file, plus index / tl.
+ * @MCUBE_SRM_NR_MODES: number of modes.
+ */
+enum mcube_srm_mode {
+	MCUBE_SRM_RUNS,
+	MCUBE_SRM_STATELESS,
+	MCUBE_SRM_NR_MODES,
+};
+
+/**
+ * enum mcube_srm_stat - events since boot, per CPU
+ * @MCUBE_SRM_FILE: pages that got the color of their file's run.
+ * @MCUBE_SRM_TASK: pages of short files that got that of their task's run.
+ * @MCUBE_SRM_MISSED: pages that got another color than they should have.
+ * @MCUBE_SRM_DEALT: runs begun.
+ * @MCUBE_SRM_HOPPED: other pages, which hop over all colors.
+ * @MCUBE_SRM_UNCOVERED: page-cache folios that are larger than a page, not
+ *                       movable, or asked for by a task with a hint.
+ * @MCUBE_SRM_NR_STATS: number of counters.
+ */
+enum mcube_srm_stat {
+	MCUBE_SRM_FILE,
+	MCUBE_SRM_TASK,
+	MCUBE_SRM_MISSED,
+	MCUBE_SRM_DEALT,
+	MCUBE_SRM_HOPPED,
+	MCUBE_SRM_UNCOVERED,
+	MCUBE_SRM_NR_STATS,
+};
+
+struct mcube_srm_stats {
+	unsigned long nr[MCUBE_SRM_NR_STATS];
+};
+
+DECLARE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
+
+/**
+ * struct mcube_srm_config - what the policy goes by
+ * @tl: pages of a run.
+ * @mode: see enum mcube_srm_mode.
+ * @vm_hop: shall pages that are no file's hop?
+ * @nr_colors: of the address map; constant while the policy is on.
+ * @epoch: counts how often it was switched on.
+ */
+struct mcube_srm_config {
+	unsigned int tl;
+	enum mcube_srm_mode mode;
+	bool vm_hop;
+	unsigned int nr_colors;
+	u32 epoch;
+};
+
+extern struct mcube_srm_config mcube_srm_config;
+
+DECLARE_STATIC_KEY_FALSE(mcube_hop_key);
+
+int mcube_srm_enable(bool on);
+bool mcube_srm_enabled(void);
+void mcube_srm_stop(void);
+void mcube_srm_set_hop(bool on);
+unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
+
+/**
+ * mcube_srm_hops() - shall a page without a hint hop?
+ *
+ * Return: true if so.
+ */
+static __always_inline bool mcube_srm_hops(void)
+{
+	return static_branch_unlikely(&mcube_hop_key) && in_task();
+}
+
+/**
+ * mcube_srm_hop() - the hint for it: the color after this task's last one
+ *
+ * Return: the hint.
+ */
+static inline u32 mcube_srm_hop(void)
+{
+	unsigned int color = current->mcube_hop + 1;
+
+	if (color >= mcube_srm_config.nr_colors)
+		color = 0;
+	current->mcube_hop = color;
+	this_cpu_inc(mcube_srm_stats.nr[MCUBE_SRM_HOPPED]);
+	return mcube_hint_make(color, -1);
+}
+
+#else
+
+static inline bool mcube_srm_hops(void)
+{
+	return false;
+}
+
+static inline u32 mcube_srm_hop(void)
+{
+	return 0;
+}
+
+static inline void mcube_srm_stop(void)
+{
+}
+
+#endif
+#endif /* _MM_MCUBE_SRM_H */

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/mm/mcube/srm/: SRM-buffer's switches and counters
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * See Documentation/ABI/testing/sysfs-kernel-mm-mcube.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/init.h>
+#include <linux/kobject.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "internal.h"
+#include "runs.h"
+#include "srm.h"
+
+static const char * const mode_names[MCUBE_SRM_NR_MODES] = {
+	[MCUBE_SRM_RUNS]	= "runs",
+	[MCUBE_SRM_STATELESS]	= "stateless",
+};
+
+static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%d\n", mcube_srm_enabled());
+}
+
+static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/enabled: expected 0 or 1\n");
+		return ret;
+	}
+	ret = mcube_srm_enable(on);
+	if (ret == -ENODEV)
+		pr_warn_ratelimited("srm/enabled: first write 1 to alloc/enabled\n");
+	else if (ret == -EOPNOTSUPP)
+		pr_warn_ratelimited("srm/enabled: the address map has one color: write 0 to alloc/enabled, then masks to map/color_map\n");
+	return ret ?: count;
+}
+
+static ssize_t tl_show(struct kobject *kobj, struct kobj_attribute *attr,
+		       char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.tl));
+}
+
+static ssize_t tl_store(struct kobject *kobj, struct kobj_attribute *attr,
+			const char *buf, size_t count)
+{
+	unsigned int tl;
+	int ret = mcube_parse_uint(buf, count, MCUBE_RUN_MIN, MCUBE_RUN_MAX, &tl);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/tl: expected %u to %u pages\n",
+				    MCUBE_RUN_MIN, MCUBE_RUN_MAX);
+		return ret;
+	}
+	WRITE_ONCE(mcube_srm_config.tl, tl);
+	return count;
+}
+
+static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
+			 char *buf)
+{
+	unsigned int i, mode = READ_ONCE(mcube_srm_config.mode);
+	int len = 0;
+
+	for (i = 0; i < MCUBE_SRM_NR_MODES; i++)
+		len += sysfs_emit_at(buf, len, i == mode ? "[%s] " : "%s ",
+				     mode_names[i]);
+	buf[len - 1] = '\n';
+	return len;
+}
+
+static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int mode = mcube_check_text(buf, count);
+
+	if (!mode)
+		mode = sysfs_match_string(mode_names, buf);
+	if (mode < 0) {
+		pr_warn_ratelimited("srm/mode: expected runs or stateless\n");
+		return mode;
+	}
+	WRITE_ONCE(mcube_srm_config.mode, mode);
+	return count;
+}
+
+static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(mcube_srm_config.vm_hop));
+}
+
+static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/vm_hop: expected 0 or 1\n");
+		return ret;
+	}
+	mcube_srm_set_hop(on);
+	return count;
+}
+
+static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
+static struct kobj_attribute tl_attr = __ATTR_RW(tl);
+static struct kobj_attribute mode_attr = __ATTR_RW(mode);
+static struct kobj_attribute vm_hop_attr = __ATTR_RW(vm_hop);
+
+static const struct attribute *srm_attrs[] = {
+	&enabled_attr.attr,
+	&tl_attr.attr,
+	&mode_attr.attr,
+	&vm_hop_attr.attr,
+	NULL,
+};
+
+#define STAT_ATTR(_name, _stat)						\
+static ssize_t _name##_show(struct kobject *kobj,			\
+			    struct kobj_attribute *attr, char *buf)	\
+{									\
+	return sysfs_emit(buf, "%lu\n", mcube_srm_stat(_stat));	\
+}									\
+static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
+
+STAT_ATTR(file_pages, MCUBE_SRM_FILE);
+STAT_ATTR(task_pages, MCUBE_SRM_TASK);
+STAT_ATTR(missed, MCUBE_SRM_MISSED);
+STAT_ATTR(dealt, MCUBE_SRM_DEALT);
+STAT_ATTR(hopped, MCUBE_SRM_HOPPED);
+STAT_ATTR(uncovered, MCUBE_SRM_UNCOVERED);
+
+static struct attribute *stat_attrs[] = {
+	&file_pages_attr.attr,
+	&task_pages_attr.attr,
+	&missed_attr.attr,
+	&dealt_attr.attr,
+	&hopped_attr.attr,
+	&uncovered_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group stat_group = {
+	.name = "stats",
+	.attrs = stat_attrs,
+};
+
+static int __init mcube_sysfs_srm_init(void)
+{
+	struct kobject *kobj;
+	int ret;
+
+	if (!mcube_kobj)
+		return -ENOENT;
+	kobj = kobject_create_and_add("srm", mcube_kobj);
+	if (!kobj)
+		return -ENOMEM;
+	ret = sysfs_create_files(kobj, srm_attrs);
+	if (!ret)
+		ret = sysfs_create_group(kobj, &stat_group);
+	if (ret)
+		kobject_put(kobj);
+	return ret;
+}
+late_initcall(mcube_sysfs_srm_init);

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of SRM-buffer
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Runs in the code as it is compiled into the kernel; and, on the running
+ * system with the store on, free frames counted by color against a walk over
+ * all containers.  The user-space test of the runs is much longer.
+ */
+
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/gfp.h>
+#include <linux/mcube.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "../../internal.h"
+#include "../internal.h"
+#include "../runs.h"
+#include "../srm.h"
+#include "../store.h"
+
+#define COLORS	16
+#define PAGES	3000
+
+struct srm_test {
+	struct mcube_palette palette;
+	struct mcube_map_info map;
+	bool alloc, srm;
+	struct page *page[PAGES];
+	unsigned int nr;
+};
+
+static int srm_test_init(struct kunit *test)
+{
+	struct srm_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+	const char *masks = "0x1000 0x2000 0x4000 0x8000";
+	struct mcube_dim color;
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	test->priv = t;
+	t->srm = mcube_srm_enabled();
+	t->alloc = mcube_alloc_enabled();
+	ret = mcube_alloc_enable(false);
+	mcube_map_info(&t->map);
+	if (!ret)
+		ret = mcube_dim_parse(&color, masks, strlen(masks), NULL);
+	if (!ret)
+		ret = mcube_map_set_dims(&color, NULL, MCUBE_SOURCE_SYSFS);
+	return ret ?: mcube_alloc_enable(true);
+}
+
+static void srm_test_exit(struct kunit *test)
+{
+	struct srm_test *t = test->priv;
+
+	if (!t)
+		return;
+	while (t->nr)
+		__free_page(t->page[--t->nr]);
+	mcube_alloc_enable(false);
+	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
+	if (t->alloc)
+		mcube_alloc_enable(true);
+	if (t->srm)
+		mcube_srm_enable(true);
+	kvfree(t);
+}
+
+static void runs_pack_and_unpack(struct kunit *test)
+{
+	u32 run = mcube_run_make(0x3ff, 255, MCUBE_RUN_MAX);
+
+	KUNIT_EXPECT_EQ(test, mcube_run_left(run, 0x3ff), MCUBE_RUN_MAX);
+	KUNIT_EXPECT_EQ(test, mcube_run_left(run, 0xfff), MCUBE_RUN_MAX);
+	KUNIT_EXPECT_EQ(test, mcube_run_color(run), 255);
+	KUNIT_EXPECT_EQ(test, mcube_run_left(run, 0), 0);
+	KUNIT_EXPECT_EQ(test, mcube_run_left(0, 0), 0);
+}
+
+static void palette_deals_the_oldest_that_has_enough(struct kunit *test)
+{
+	struct srm_test *t = test->priv;
+	unsigned long free[4] = { 300, 10, 256, 900 };
+	unsigned int i;
+
+	mcube_palette_init(&t->palette, 4);
+	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 0);
+	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 2);
+	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 3);
+	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 0);
+	memset(free, 0, sizeof(free));
+	free[1] = 1;
+	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 1);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, NULL, 256),
+				((const u8[]){ 2, 3, 0, 1 })[i % 4]);
+}
+
+static int walked[COLORS], counted[COLORS];
+static bool uncounted;
+
+static void walk(struct mcube_container *c)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&c->lock, flags);
+	if (c->active) {
+		uncounted |= !c->counted;
+		for_each_set_bit(i, c->bins.free, 1U << c->bins.order)
+			walked[mcube_dim_value(&mcube_config.map->color,
+					       page_to_pfn(c->bins.base) + i)]++;
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+}
+
+static void read_counts(void)
+{
+	struct mcube_store *s;
+	struct zone *zone;
+	int i;
+
+	memset(counted, 0, sizeof(counted));
+	guard(rcu)();
+	for_each_populated_zone(zone) {
+		s = rcu_dereference(zone->mcube);
+		for (i = 0; s && i < COLORS; i++)
+			counted[i] += atomic_read(&s->color_free[i]);
+	}
+}
+
+/* Others come and go meanwhile: some try finds both the same. */
+static void counts_are_right(struct kunit *test)
+{
+	int i, try;
+
+	for (try = 0; try < 100; try++) {
+		memset(walked, 0, sizeof(walked));
+		uncounted = false;
+		mcube_control_begin();
+		mcube_table_each(walk);
+		mcube_control_end();
+		read_counts();
+		if (!memcmp(walked, counted, sizeof(walked)))
+			break;
+		fsleep(2000);
+	}
+	KUNIT_EXPECT_FALSE(test, uncounted);
+	for (i = 0; i < COLORS; i++)
+		KUNIT_EXPECT_EQ(test, walked[i], counted[i]);
+}
+
+static void take_pages(struct kunit *test, unsigned int nr)
+{
+	struct srm_test *t = test->priv;
+
+	while (t->nr < nr) {
+		struct page *page = alloc_page(GFP_HIGHUSER_MOVABLE);
+
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		t->page[t->nr++] = page;
+	}
+}
+
+static void free_frames_are_counted_by_color(struct kunit *test)
+{
+	struct srm_test *t = test->priv;
+	unsigned int i;
+
+	/* Containers from before, and such as come while it is on. */
+	take_pages(test, PAGES / 2);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	counts_are_right(test);
+	take_pages(test, PAGES);
+	counts_are_right(test);
+	current->mcube_hint = mcube_hint_make(5, -1);
+	for (i = 0; i < 100; i++)
+		__free_page(t->page[--t->nr]);
+	take_pages(test, PAGES);
+	current->mcube_hint = 0;
+	counts_are_right(test);
+	while (t->nr)
+		__free_page(t->page[--t->nr]);
+	counts_are_right(test);
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
+	read_counts();
+	for (i = 0; i < COLORS; i++)
+		KUNIT_EXPECT_EQ(test, counted[i], 0);
+	/* And again, with what happened in between. */
+	take_pages(test, PAGES);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	counts_are_right(test);
+}
+
+static void srm_goes_with_the_store(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	KUNIT_EXPECT_TRUE(test, mcube_srm_enabled());
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_FALSE(test, mcube_srm_enabled());
+	KUNIT_EXPECT_EQ(test, mcube_srm_enable(true), -ENODEV);
+	KUNIT_EXPECT_EQ(test, mcube_srm_enable(false), 0);
+}
+
+static void memory_hops_over_the_colors(struct kunit *test)
+{
+	struct srm_test *t = test->priv;
+	unsigned int i, steps = 0;
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	take_pages(test, 512);
+	for (i = 1; i < t->nr; i++)
+		steps += mcube_dim_value(&mcube_config.map->color,
+					 page_to_pfn(t->page[i])) ==
+			 (mcube_dim_value(&mcube_config.map->color,
+					  page_to_pfn(t->page[i - 1])) + 1) % COLORS;
+	KUNIT_EXPECT_GE(test, steps, 500);
+}
+
+static struct kunit_case srm_cases[] = {
+	KUNIT_CASE(runs_pack_and_unpack),
+	KUNIT_CASE(palette_deals_the_oldest_that_has_enough),
+	KUNIT_CASE(free_frames_are_counted_by_color),
+	KUNIT_CASE(srm_goes_with_the_store),
+	KUNIT_CASE(memory_hops_over_the_colors),
+	{}
+};
+
+static struct kunit_suite srm_suite = {
+	.name = "mcube-srm",
+	.init = srm_test_init,
+	.exit = srm_test_exit,
+	.test_cases = srm_cases,
+};
+
+kunit_test_suite(srm_suite);
