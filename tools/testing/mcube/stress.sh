@@ -24,6 +24,7 @@ MINUTES=${MINUTES:-5}
 SLICE=${SLICE:-8}
 MCUBE=/sys/kernel/mm/mcube
 ALLOC=$MCUBE/alloc
+SRM=$MCUBE/srm
 HINT=/sys/kernel/debug/mcube/hint
 CG=/sys/fs/cgroup
 MEM=/sys/devices/system/memory
@@ -188,6 +189,12 @@ loop_store()
 				'0x12000 table:4:0,1,2')" $MCUBE/map/bank_map ;;
 		3) cat $ALLOC/stats/* $MCUBE/map/* /proc/pagetypeinfo > /dev/null ;;
 		4) sleep 1 ;;
+		esac
+		[ ! -e $SRM/enabled ] || case $(rnd 4) in
+		0) put "$(pick 0 1 1)" $SRM/enabled ;;
+		1) put "$(pick 16 256 4096)" $SRM/tl ;;
+		2) put "$(pick runs stateless)" $SRM/mode ;;
+		3) put "$(pick 0 1 1)" $SRM/vm_hop ;;
 		esac
 		sleep "$(pick 0.02 0.1 0.5 2)"
 	done

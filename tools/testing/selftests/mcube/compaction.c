@@ -24,13 +24,17 @@
 #define SOFT_OFFLINE	"/sys/devices/system/memory/soft_offline_page"
 #define UNPOISON	"/sys/kernel/debug/hwpoison/unpoison-pfn"
 #define GIGANTIC	"/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
-#define NR_HUGEPAGES	"/proc/sys/vm/nr_hugepages"
+
+/* A huge page of 1 GiB is to be had only where there is more than that. */
+#define ENOUGH		(3 * 1024 * (long)(MIB / PAGE_SIZE_))
+#define PLAYGROUND	(768 * (long)(MIB / PAGE_SIZE_))
 
 FIXTURE(compaction) {
 	struct mcube_saved saved;
 	struct mcube_memory before;
 	char *p;
 	size_t n, kept;
+	long pool;
 };
 
 /*
@@ -43,9 +47,12 @@ FIXTURE_SETUP(compaction)
 	size_t i;
 
 	mcube_save(&self->saved);
+	self->pool = mcube_read_num(MCUBE_POOL);
 	if (why)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
+	if (mcube_field("/proc/vmstat", "nr_free_pages") < ENOUGH)
+		mcube_set_aside(PLAYGROUND);
 	mcube_write(THP "enabled", "madvise");
 	mcube_write(THP "defrag", "madvise");
 	mcube_write("/proc/sys/vm/drop_caches", "3");
@@ -83,7 +90,7 @@ FIXTURE_TEARDOWN_PARENT(compaction)
 
 	if (mcube_unusable())
 		return;
-	mcube_write(NR_HUGEPAGES, "0");
+	mcube_write_num(MCUBE_POOL, self->pool);
 	EXPECT_EQ(0, mcube_off());
 	mcube_write("/proc/sys/vm/drop_caches", "3");
 	usleep(300000);
@@ -274,7 +281,7 @@ TEST_F_TIMEOUT(compaction, contiguous_allocation, 300)
 
 	if (!mcube_exists(GIGANTIC))
 		SKIP(return, "no huge pages of 1 GiB");
-	if (self->before.free < 3 * 262144)
+	if (self->before.free < ENOUGH)
 		SKIP(return, "too little memory for a huge page of 1 GiB");
 	ASSERT_EQ(0, mcube_write(GIGANTIC, "1"));
 	got = mcube_read_num(GIGANTIC);

@@ -147,13 +147,13 @@ static bool in_block(const uint64_t *pfn, size_t n, int block)
 
 TEST_F_TIMEOUT(hotplug, memory_block_with_containers, 300)
 {
-	int block[4], n, i, round, gone = 0, used = 0;
+	int block[2], n, i, round, gone = 0, used = 0;
 	struct mcube_memory m;
 	size_t pages, k;
 	uint64_t *pfn;
 	char *p;
 
-	n = find_movable(self, block, 4);
+	n = find_movable(self, block, 2);
 	if (!n)
 		SKIP(return, "no memory block can go offline");
 	ASSERT_TRUE(mcube_memory_settled(&m));

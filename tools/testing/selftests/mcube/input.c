@@ -27,6 +27,10 @@ static const char * const settings[] = {
 	MCUBE_ALLOC "enabled",
 	MCUBE_ALLOC "seed",
 	MCUBE_ALLOC "container_order",
+	MCUBE_SRM "enabled",
+	MCUBE_SRM "tl",
+	MCUBE_SRM "mode",
+	MCUBE_SRM "vm_hop",
 	MCUBE_HINT,
 };
 
@@ -36,6 +40,10 @@ static const char * const writable[] = {
 	MCUBE_ALLOC "enabled",
 	MCUBE_ALLOC "seed",
 	MCUBE_ALLOC "container_order",
+	MCUBE_SRM "enabled",
+	MCUBE_SRM "tl",
+	MCUBE_SRM "mode",
+	MCUBE_SRM "vm_hop",
 	MCUBE_HINT,
 };
 
@@ -53,6 +61,15 @@ static const char * const bad_enabled[] = { "2", "3", "10", "0x2", "255", NULL }
 
 static const char * const bad_order[] = {
 	"0", "1", "8", "11", "63", "64", "100", "1000000", "2147483648", NULL
+};
+
+static const char * const bad_tl[] = {
+	"0", "4097", "8192", "65536", "2147483648", "4294967295", NULL
+};
+
+static const char * const bad_mode[] = {
+	"\n", " ", "0", "1", "run", "runss", "Runs", "[runs]", "state",
+	"runs stateless", " runs", "runs ", "stateless\n\n", "none", "\xff", NULL
 };
 
 static const char * const bad_seed[] = {
@@ -278,6 +295,34 @@ TEST_F_TIMEOUT(input, hint, 120)
 	refused_odd_forms(_metadata, self, MCUBE_HINT, "color=1 bank=1");
 }
 
+TEST_F_TIMEOUT(input, srm, 300)
+{
+	static const char * const on_off[] = {
+		MCUBE_SRM "enabled", MCUBE_SRM "vm_hop",
+	};
+	size_t i;
+
+	if (!mcube_exists(MCUBE_SRM "enabled"))
+		SKIP(return, "no CONFIG_MCUBE_SRM");
+	for (i = 0; i < ARRAY_SIZE(on_off); i++) {
+		refused(_metadata, self, on_off[i], bad_numbers);
+		refused(_metadata, self, on_off[i], bad_enabled);
+		refused_odd_forms(_metadata, self, on_off[i], "0");
+	}
+	EXPECT_EQ(-ENODEV, mcube_write(MCUBE_SRM "enabled", "1"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "1"));
+
+	refused(_metadata, self, MCUBE_SRM "tl", bad_numbers);
+	refused(_metadata, self, MCUBE_SRM "tl", bad_tl);
+	refused_odd_forms(_metadata, self, MCUBE_SRM "tl", "4096");
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "tl", "1"));
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "tl", "256"));
+
+	refused(_metadata, self, MCUBE_SRM "mode", bad_mode);
+	refused_odd_forms(_metadata, self, MCUBE_SRM "mode", "stateless");
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "mode", "runs"));
+}
+
 TEST_F_TIMEOUT(input, busy_while_on, 120)
 {
 	static const char * const path[] = {
@@ -419,7 +464,8 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		"nr_colors", "nr_banks", "color_bytes", "enabled",
 		"container_order", "containers", "free_pages", "served",
 		"colored", "fallback", "uncovered", "taken", "returned",
-		"dissolved",
+		"dissolved", "tl", "vm_hop", "file_pages", "task_pages",
+		"missed", "dealt", "hopped",
 	};
 	char path[512], text[4096];
 	struct dirent *e;
@@ -455,6 +501,8 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 			 !strcmp(text, MCUBE_TEST_BANKS);
 		known |= !strcmp(e->d_name, "seed") &&
 			 !strcmp(text, "[shuffle] paper");
+		known |= !strcmp(e->d_name, "mode") &&
+			 !strcmp(text, "[runs] stateless");
 		known |= !strcmp(e->d_name, "source") && !strpbrk(text, "0123456789");
 		EXPECT_TRUE(known) {
 			TH_LOG("%s is readable for all and says: %s", path, text);

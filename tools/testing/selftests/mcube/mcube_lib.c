@@ -59,6 +59,14 @@ int mcube_write(const char *path, const char *text)
 }
 
 /* The whole file as a string, without the last newline; its length. */
+int mcube_write_num(const char *path, long num)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", num);
+	return mcube_write(path, text);
+}
+
 int mcube_read(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -145,6 +153,20 @@ int mcube_on(const char *seed, const char *colors, const char *banks)
 	if (!ret)
 		ret = mcube_write(MCUBE_ALLOC "enabled", "1");
 	return ret;
+}
+
+/*
+ * Keep free memory but @leave pages away in the hugetlb pool, where nobody
+ * touches it: what has to fill memory is done sooner.  The pool as it is then.
+ */
+long mcube_set_aside(long leave)
+{
+	long pool = mcube_read_num(MCUBE_POOL);
+	long spare = mcube_field("/proc/vmstat", "nr_free_pages") - leave;
+
+	if (pool >= 0 && spare > 0)
+		mcube_write_num(MCUBE_POOL, pool + spare / 512);
+	return mcube_read_num(MCUBE_POOL);
 }
 
 /* The seed in brackets. */
@@ -516,182 +538,4 @@ void mcube_memory_print(const char *when, const struct mcube_memory *m)
 	       m->managed, m->free, m->buddy, m->mcube);
 	printf(" pcp %ld known %ld rest %ld; Mcube blocks %ld listed %ld\n",
 	       m->pcp, m->known, m->lost, m->blocks, m->listed);
-}
-
-/* Shared with the workers. */
-struct mcube_shared {
-	int stop;
-	long rounds[MCUBE_WORKERS], corrupt[MCUBE_WORKERS];
-};
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-/* A page carries a tag at both ends that no other page has. */
-/*
- * Be off the CPU for a moment every 64th page.  An emulator that runs all CPUs
- * in one thread gives a busy one 100 ms at a time: whoever sends an IPI to all
- * CPUs, as switching the store does, would wait for a slice of each.
- */
-static void breathe(size_t i)
-{
-	if (i % 64 == 63)
-		usleep(100);
-}
-
-static void tag_pages(char *p, size_t pages, uint64_t tag)
-{
-	size_t i;
-
-	for (i = 0; i < pages; i++) {
-		breathe(i);
-		*(uint64_t *)(p + i * PAGE_SIZE_) = tag + i;
-		*(uint64_t *)(p + (i + 1) * PAGE_SIZE_ - 8) = ~(tag + i);
-	}
-}
-
-static long wrong_tags(const char *p, size_t pages, uint64_t tag)
-{
-	long wrong = 0;
-	size_t i;
-
-	for (i = 0; i < pages; i++) {
-		breathe(i);
-		wrong += *(uint64_t *)(p + i * PAGE_SIZE_) != tag + i ||
-			 *(uint64_t *)(p + (i + 1) * PAGE_SIZE_ - 8) != ~(tag + i);
-	}
-	return wrong;
-}
-
-static long work_anon(size_t pages, uint64_t tag, bool forked)
-{
-	char *p = mcube_map_anon(pages);
-	long wrong;
-	pid_t pid;
-
-	if (!p)
-		return 0;
-	tag_pages(p, pages, tag);
-	if (forked) {
-		/* The child breaks COW on half, the parent on the rest. */
-		pid = fork();
-		if (!pid) {
-			tag_pages(p, pages / 2, ~tag);
-			_exit(wrong_tags(p, pages / 2, ~tag) != 0);
-		}
-		wrong = wrong_tags(p, pages, tag);
-		if (pid > 0) {
-			int status;
-
-			waitpid(pid, &status, 0);
-			wrong += WIFEXITED(status) && WEXITSTATUS(status);
-		}
-	} else {
-		/* A hole in the middle, filled anew. */
-		madvise(p + pages / 4 * PAGE_SIZE_, pages / 2 * PAGE_SIZE_,
-			MADV_DONTNEED);
-		tag_pages(p + pages / 4 * PAGE_SIZE_, pages / 2, ~tag);
-		wrong = wrong_tags(p, pages / 4, tag) +
-			wrong_tags(p + pages / 4 * PAGE_SIZE_, pages / 2, ~tag);
-	}
-	munmap(p, pages * PAGE_SIZE_);
-	return wrong;
-}
-
-/* By write(), then through a shared mapping. */
-static long work_file(const char *dir, int id, size_t pages, uint64_t tag)
-{
-	char path[256], *p, page[PAGE_SIZE_];
-	long wrong = 0;
-	size_t i;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/mcube-load-%d-%d", dir, getpid(), id);
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return 0;
-	unlink(path);
-	memset(page, 0, sizeof(page));
-	for (i = 0; i < pages; i++) {
-		breathe(i);
-		tag_pages(page, 1, tag + i);
-		if (write(fd, page, sizeof(page)) != sizeof(page))
-			break;
-	}
-	pages = i;
-	p = pages ? mmap(NULL, pages * PAGE_SIZE_, PROT_READ | PROT_WRITE,
-			 MAP_SHARED, fd, 0) : MAP_FAILED;
-	if (p != MAP_FAILED) {
-		wrong = wrong_tags(p, pages, tag);
-		munmap(p, pages * PAGE_SIZE_);
-	}
-	close(fd);
-	return wrong;
-}
-
-static void worker(struct mcube_shared *s, int id, unsigned int work,
-		   const char *dir, size_t max)
-{
-	uint64_t rnd = 0x9e3779b97f4a7c15ULL * (id + 1);
-
-	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED) && getppid() != 1) {
-		size_t pages = 8 + next_random(&rnd) % max;
-		uint64_t tag = next_random(&rnd) << 8 | id;
-		unsigned int kind = 1U << next_random(&rnd) % 3;
-
-		if (!(work & kind))
-			continue;
-		if (kind == MCUBE_FILE)
-			s->corrupt[id] += work_file(dir, id, pages, tag);
-		else
-			s->corrupt[id] += work_anon(pages, tag, kind == MCUBE_FORK);
-		s->rounds[id]++;
-	}
-	_exit(0);
-}
-
-int mcube_load_start(struct mcube_load *l, int n, unsigned int work,
-		     const char *dir, size_t pages)
-{
-	struct mcube_shared *shared;
-	pid_t pid;
-	int i;
-
-	memset(l, 0, sizeof(*l));
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		return -ENOMEM;
-	fflush(NULL);
-	/* *l may itself be shared memory: the child must not write to it. */
-	for (i = 0; i < n && i < MCUBE_WORKERS; i++) {
-		pid = fork();
-		if (!pid)
-			worker(shared, i, work, dir, pages);
-		if (pid < 0)
-			break;
-		l->pid[i] = pid;
-	}
-	l->n = i;
-	l->shared = shared;
-	return l->n == n ? 0 : -EAGAIN;
-}
-
-void mcube_load_stop(struct mcube_load *l)
-{
-	int i, status;
-
-	__atomic_store_n(&l->shared->stop, 1, __ATOMIC_RELAXED);
-	for (i = 0; i < l->n; i++) {
-		if (waitpid(l->pid[i], &status, 0) != l->pid[i] || status)
-			l->died++;
-		l->rounds += l->shared->rounds[i];
-		l->corrupt += l->shared->corrupt[i];
-	}
-	munmap(l->shared, sizeof(*l->shared));
 }

@@ -18,6 +18,8 @@
 #define MCUBE_MAP	MCUBE_DIR "map/"
 #define MCUBE_ALLOC	MCUBE_DIR "alloc/"
 #define MCUBE_STATS	MCUBE_ALLOC "stats/"
+#define MCUBE_SRM	MCUBE_DIR "srm/"
+#define MCUBE_POOL	"/proc/sys/vm/nr_hugepages"
 #define MCUBE_HINT	"/sys/kernel/debug/mcube/hint"
 
 /* The map that the tests work with: 16 colors, 8 banks. */
@@ -30,6 +32,7 @@
 /* Files. */
 int mcube_write_bytes(const char *path, const void *buf, size_t len);
 int mcube_write(const char *path, const char *text);
+int mcube_write_num(const char *path, long num);
 int mcube_read(const char *path, char *buf, size_t size);
 long mcube_read_num(const char *path);
 bool mcube_exists(const char *path);
@@ -71,6 +74,7 @@ void mcube_unpin(void);
 int mcube_bind(int node);
 int mcube_max_node(void);
 void mcube_drain(void);
+long mcube_set_aside(long leave);
 
 /* The kernel's accounts, in pages. */
 struct mcube_memory {

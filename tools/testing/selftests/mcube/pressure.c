@@ -25,7 +25,6 @@
 #include "mcube_lib.h"
 
 #define HUGE_PAGES	512UL
-#define NR_HUGEPAGES	"/proc/sys/vm/nr_hugepages"
 #define THP		"/sys/kernel/mm/transparent_hugepage/enabled"
 #define BOOST		"/proc/sys/vm/watermark_boost_factor"
 #define CGROUP		"/sys/fs/cgroup/mcube-selftest"
@@ -39,14 +38,6 @@ FIXTURE(pressure) {
 	long pool, huge;	/* the hugetlb pool before, and with our part */
 	long boost;
 };
-
-static int write_num(const char *path, long num)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%ld", num);
-	return mcube_write(path, text);
-}
 
 static void calm_down(void)
 {
@@ -84,11 +75,9 @@ static int hog(size_t pages, const char *hint)
 FIXTURE_SETUP(pressure)
 {
 	const char *why = mcube_unusable();
-	long spare;
 
 	mcube_save(&self->saved);
-	self->pool = mcube_read_num(NR_HUGEPAGES);
-	self->huge = self->pool;
+	self->pool = mcube_read_num(MCUBE_POOL);
 	self->boost = mcube_read_num(BOOST);
 	if (why)
 		SKIP(return, "%s", why);
@@ -96,11 +85,7 @@ FIXTURE_SETUP(pressure)
 	mcube_write(THP, "madvise");
 	/* Fallbacks raise the min watermark by up to 1.5 times the high one. */
 	mcube_write(BOOST, "0");
-	spare = mcube_field("/proc/vmstat", "nr_free_pages") - PLAYGROUND;
-	if (self->pool >= 0 && spare > 0) {
-		write_num(NR_HUGEPAGES, self->pool + spare / HUGE_PAGES);
-		self->huge = mcube_read_num(NR_HUGEPAGES);
-	}
+	self->huge = mcube_set_aside(PLAYGROUND);
 	/*
 	 * What the last test left behind: pageblocks that unmovable pages have
 	 * taken over.  Movable ones take them back, and the store takes its
@@ -122,9 +107,9 @@ FIXTURE_TEARDOWN_PARENT(pressure)
 	if (mcube_unusable())
 		return;
 	if (self->pool >= 0)
-		write_num(NR_HUGEPAGES, self->pool);
+		mcube_write_num(MCUBE_POOL, self->pool);
 	if (self->boost >= 0)
-		write_num(BOOST, self->boost);
+		mcube_write_num(BOOST, self->boost);
 	mcube_write(THP, "madvise");
 	rmdir(CGROUP);
 	EXPECT_EQ(0, mcube_off());
@@ -307,8 +292,8 @@ TEST_F_TIMEOUT(pressure, hugetlb_pool, 300)
 	ASSERT_LE(4, half);
 	ASSERT_TRUE(mcube_memory_settled(&m));
 	want = self->huge + m.buddy / HUGE_PAGES + half;
-	ASSERT_EQ(0, write_num(NR_HUGEPAGES, want));
-	got = mcube_read_num(NR_HUGEPAGES) - self->huge;
+	ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, want));
+	got = mcube_read_num(MCUBE_POOL) - self->huge;
 	TH_LOG("%ld of %ld huge pages, %ld containers dissolved", got,
 	       want - self->huge, mcube_stat("dissolved") - dissolved);
 	EXPECT_LE(half, got);
@@ -316,7 +301,7 @@ TEST_F_TIMEOUT(pressure, hugetlb_pool, 300)
 	check_truth(_metadata);
 	check_kept(_metadata, p, pages);
 	/* And back: huge pages that are freed are no pages of the store. */
-	ASSERT_EQ(0, write_num(NR_HUGEPAGES, self->huge));
+	ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, self->huge));
 	check_truth(_metadata);
 }
 
@@ -347,10 +332,10 @@ TEST_F_TIMEOUT(pressure, spares_become_huge_pages, 300)
 
 	dissolved = mcube_stat("dissolved");
 	want = self->huge + free / HUGE_PAGES;
-	ASSERT_EQ(0, write_num(NR_HUGEPAGES, want));
+	ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, want));
 	after = mcube_stat("containers");
 	TH_LOG("%ld of %ld huge pages, %ld containers dissolved, %ld are left",
-	       mcube_read_num(NR_HUGEPAGES), want,
+	       mcube_read_num(MCUBE_POOL), want,
 	       mcube_stat("dissolved") - dissolved, after);
 	EXPECT_LT(dissolved, mcube_stat("dissolved"));
 	EXPECT_LT(after, before);

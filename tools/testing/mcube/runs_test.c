@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The packed state of runs, and the colors that runs are dealt: examples, a
+ * brute-force model, and a page cache in small that recycles its colors.
+ */
+#include "mcube_test.h"
+
+#include "runs.h"
+
+static struct mcube_palette palette;
+
+TEST(run_state_packs_and_unpacks)
+{
+	unsigned long i;
+
+	for (i = 0; i < 100000 * test_scale(); i++) {
+		u32 epoch = get_random_u32();
+		unsigned int color = get_random_u32_below(MCUBE_MAX_VALUES);
+		unsigned int left = get_random_u32_below(MCUBE_RUN_MAX + 1);
+		u32 run = mcube_run_make(epoch, color, left);
+
+		if (!EXPECT_EQ(mcube_run_color(run), color) ||
+		    !EXPECT_EQ(mcube_run_left(run, epoch), left))
+			return;
+		/* Another epoch knows nothing of it. */
+		if (!EXPECT_EQ(mcube_run_left(run, epoch + 1), 0))
+			return;
+	}
+	EXPECT_EQ(mcube_run_left(0, 0), 0);
+	EXPECT_EQ(mcube_run_left(0, 1U << MCUBE_RUN_EPOCH_BITS), 0);
+}
+
+TEST(stateless_runs_have_their_length)
+{
+	unsigned int length, color, next;
+	u64 i;
+
+	for (length = MCUBE_RUN_MIN; length <= 512; length = length * 3 + 1) {
+		for (i = 0; i + 1 < 64 * length; i++) {
+			color = mcube_run_stateless(17, i, length, 16);
+			next = mcube_run_stateless(17, i + 1, length, 16);
+			if ((i + 1) % length)
+				EXPECT_EQ(next, color);
+			else
+				EXPECT_EQ(next, (color + 1) % 16);
+		}
+	}
+	/* Beyond 32 bits of index, and where the sum wraps. */
+	EXPECT_TRUE(mcube_run_stateless(~0U, ~0ULL, 1, 256) < 256);
+}
+
+TEST(with_plenty_of_each_the_oldest_is_dealt)
+{
+	unsigned int i;
+
+	mcube_palette_init(&palette, 64);
+	for (i = 0; i < 640; i++)
+		EXPECT_EQ(mcube_palette_deal(&palette, NULL, 256), i % 64);
+}
+
+TEST(the_oldest_that_has_enough_is_dealt)
+{
+	unsigned long free[4] = { 300, 10, 256, 900 };
+
+	mcube_palette_init(&palette, 4);
+	/* 1 has too few; those with enough take turns, however much they have. */
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 2);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 3);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
+	free[1] = 256;
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 1);
+}
+
+TEST(if_none_has_enough_the_richest_is_dealt)
+{
+	unsigned long free[4] = { 3, 10, 9, 10 };
+
+	mcube_palette_init(&palette, 4);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 1);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 3);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 1);
+	free[1] = 0;
+	free[3] = 0;
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 2);
+}
+
+TEST(deals_against_brute_force)
+{
+	static u64 age[MCUBE_MAX_VALUES];
+	static unsigned long free[MCUBE_MAX_VALUES];
+	unsigned long i, enough;
+	unsigned int c, nr = 1, want, got;
+
+	for (i = 0; i < 20000 * test_scale(); i++) {
+		if (i % 1000 == 0) {
+			nr = 1 + get_random_u32_below(MCUBE_MAX_VALUES);
+			mcube_palette_init(&palette, nr);
+			memset(age, 0, sizeof(age));
+		}
+		enough = get_random_u32_below(40);
+		for (c = 0; c < nr; c++)
+			free[c] = get_random_u32_below(50);
+		want = nr;
+		/* The oldest of those with enough, the lowest of equals. */
+		for (c = 0; c < nr; c++)
+			if (free[c] >= enough && (want == nr || age[c] < age[want]))
+				want = c;
+		if (want == nr)
+			for (c = 0; c < nr; c++)
+				if (want == nr || free[c] > free[want] ||
+				    (free[c] == free[want] && age[c] < age[want]))
+					want = c;
+		got = mcube_palette_deal(&palette, free, enough);
+		if (!EXPECT_EQ(got, want))
+			return;
+		age[got] = i + 1;
+	}
+}
+
+/*
+ * A page cache that is full, first in, first out, 32 pages of slack: what is
+ * evicted comes in runs of one color, so nearly every page of a stream can have
+ * the color of its run although few frames are free.
+ */
+TEST(a_full_cache_recycles_whole_runs)
+{
+	enum { COLORS = 16, PAGES = 16384, SLACK = 512, RUN = 256 };
+	static unsigned int fifo[PAGES];
+	unsigned long free[COLORS], i, had = 0, total = 20000 * test_scale();
+	unsigned int c, head = 0, used = 0, left = 0, color = 0;
+
+	mcube_palette_init(&palette, COLORS);
+	for (c = 0; c < COLORS; c++)
+		free[c] = PAGES / COLORS;
+	for (i = 0; i < PAGES + total; i++) {
+		while (PAGES - used < SLACK) {
+			free[fifo[(head - used) % PAGES]]++;
+			used--;
+		}
+		if (!left) {
+			color = mcube_palette_deal(&palette, free, RUN);
+			left = RUN;
+		}
+		left--;
+		c = color;
+		if (free[c]) {
+			had += i >= PAGES;
+		} else {
+			/* Some page: the next color that has one. */
+			while (!free[c])
+				c = (c + 1) % COLORS;
+			left = 0;
+		}
+		free[c]--;
+		fifo[head++ % PAGES] = c;
+		used++;
+	}
+	NOTE("%lu of %lu pages had the color of their run", had, total);
+	EXPECT_TRUE(had > total * 95 / 100);
+}

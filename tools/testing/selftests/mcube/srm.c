@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer: colors of cached file pages, read back through pagemap.
+ *
+ * Long files have runs of one color, short files share the run of the task that
+ * reads them, memory of programs hops over all colors.  Needs a directory on a
+ * file system that has a device below: MCUBE_DISK_DIR, or ext4 on /dev/vda.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "../kselftest_harness.h"
+#include "mcube_lib.h"
+
+#define MOUNT		"/tmp/mcube-srm"
+#define COLORS		16	/* of MCUBE_TEST_COLORS */
+#define TL		64UL
+#define LONG		(32 * TL)
+
+FIXTURE(srm) {
+	struct mcube_saved saved;
+	struct mcube_dim dim;
+	char dir[128], file[160];
+	bool mounted;
+	unsigned int color[LONG];
+};
+
+static long stat_of(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), MCUBE_SRM "stats/%s", name);
+	return mcube_read_num(path);
+}
+
+static void forget_files(void)
+{
+	sync();
+	mcube_write("/proc/sys/vm/drop_caches", "3");
+}
+
+/* Off and on: what files and tasks remember is void. */
+static int restart(void)
+{
+	return mcube_write(MCUBE_SRM "enabled", "0") ?: mcube_write(MCUBE_SRM "enabled", "1");
+}
+
+static int write_file(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret = 0;
+	char page[PAGE_SIZE_];
+	size_t i;
+
+	if (fd < 0)
+		return -errno;
+	for (i = 0; i < pages && !ret; i++) {
+		memset(page, i, sizeof(page));
+		if (write(fd, page, sizeof(page)) != sizeof(page))
+			ret = -EIO;
+	}
+	close(fd);
+	return ret;
+}
+
+static int read_file(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDONLY), ret = 0;
+	char page[PAGE_SIZE_];
+	size_t i;
+
+	if (fd < 0)
+		return -errno;
+	for (i = 0; i < pages && !ret; i++)
+		if (read(fd, page, sizeof(page)) != sizeof(page) ||
+		    page[0] != (char)i || page[PAGE_SIZE_ - 1] != (char)i)
+			ret = -EIO;
+	close(fd);
+	return ret;
+}
+
+/* Colors of a file's cached pages. */
+static int file_colors(const struct mcube_dim *dim, const char *path,
+		       size_t pages, unsigned int *color)
+{
+	int fd = open(path, O_RDONLY), ret;
+	volatile char sum = 0;
+	uint64_t pfn[LONG];
+	size_t i;
+	char *p;
+
+	if (fd < 0)
+		return -errno;
+	p = mmap(NULL, pages * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return -errno;
+	for (i = 0; i < pages; i++)
+		sum += p[i * PAGE_SIZE_];
+	ret = mcube_pfns(p, pages, pfn);
+	for (i = 0; i < pages && !ret; i++)
+		color[i] = mcube_value(dim, pfn[i]);
+	munmap(p, pages * PAGE_SIZE_);
+	return ret;
+}
+
+/* Pages that have not the color of the first one of their run. */
+static size_t strays(const unsigned int *color, size_t pages, size_t run)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < pages; i++)
+		n += color[i] != color[i / run * run];
+	return n;
+}
+
+/* Runs that have the color of the one before. */
+static size_t repeats(const unsigned int *color, size_t pages, size_t run)
+{
+	size_t i, n = 0;
+
+	for (i = run; i < pages; i += run)
+		n += color[i] == color[i - run];
+	return n;
+}
+
+FIXTURE_SETUP(srm)
+{
+	const char *why = mcube_unusable(), *dir = getenv("MCUBE_DISK_DIR");
+	struct stat st;
+	char text[32];
+
+	mcube_save(&self->saved);
+	if (why)
+		SKIP(return, "%s", why);
+	if (!mcube_exists(MCUBE_SRM "enabled"))
+		SKIP(return, "no CONFIG_MCUBE_SRM");
+	if (!dir) {
+		mkdir(MOUNT, 0700);
+		self->mounted = !mount("/dev/vda", MOUNT, "ext4", 0, NULL);
+		if (!self->mounted)
+			SKIP(return, "no ext4 on /dev/vda; MCUBE_DISK_DIR may name a directory");
+		dir = MOUNT;
+	}
+	ASSERT_EQ(0, stat(dir, &st));
+	snprintf(self->dir, sizeof(self->dir), "%s", dir);
+	snprintf(self->file, sizeof(self->file), "%s/mcube-long", dir);
+	snprintf(text, sizeof(text), "%lu", TL);
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "tl", text));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", "runs"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "1"));
+	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
+	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
+	ASSERT_EQ(0, write_file(self->file, LONG));
+	forget_files();
+	ASSERT_EQ(0, restart());
+}
+
+FIXTURE_TEARDOWN_PARENT(srm)
+{
+	if (mcube_unusable() || !mcube_exists(MCUBE_SRM "enabled"))
+		return;
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	mcube_write(MCUBE_SRM "tl", "256");
+	mcube_write(MCUBE_SRM "mode", "runs");
+	mcube_write(MCUBE_SRM "vm_hop", "1");
+	if (self->file[0])
+		unlink(self->file);
+	if (self->mounted)
+		EXPECT_EQ(0, umount(MOUNT));
+	EXPECT_EQ(0, mcube_off());
+	mcube_restore(&self->saved);
+}
+
+/* A file that was read, in order, after restart(). */
+static void check_runs(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(srm) *self, long missed)
+{
+	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
+	missed = stat_of("missed") - missed;
+	EXPECT_LE(missed, (long)LONG / 100);
+	/* A page missed ends its run; none was and all is exact. */
+	if (!missed) {
+		EXPECT_EQ(0, strays(self->color, LONG, TL));
+		EXPECT_EQ(0, repeats(self->color, LONG, TL));
+	}
+}
+
+TEST_F_TIMEOUT(srm, long_file_read, 120)
+{
+	long missed = stat_of("missed"), pages = stat_of("file_pages");
+	long dealt = stat_of("dealt");
+
+	ASSERT_EQ(0, read_file(self->file, LONG));
+	EXPECT_LE((long)LONG, stat_of("file_pages") - pages);
+	EXPECT_LE((long)(LONG / TL), stat_of("dealt") - dealt);
+	check_runs(_metadata, self, missed);
+}
+
+TEST_F_TIMEOUT(srm, long_file_mapped, 120)
+{
+	long missed = stat_of("missed");
+	int fd = open(self->file, O_RDONLY);
+	size_t i;
+	char *p;
+
+	ASSERT_LE(0, fd);
+	p = mmap(NULL, LONG * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	for (i = 0; i < LONG; i++)
+		ASSERT_EQ((char)i, p[i * PAGE_SIZE_]);
+	munmap(p, LONG * PAGE_SIZE_);
+	close(fd);
+	check_runs(_metadata, self, missed);
+}
+
+/* While it is written it is short at first: the task's run, then the file's. */
+TEST_F_TIMEOUT(srm, long_file_written, 120)
+{
+	long task = stat_of("task_pages"), file = stat_of("file_pages");
+	size_t i, changes = 0;
+
+	ASSERT_EQ(0, unlink(self->file));
+	ASSERT_EQ(0, write_file(self->file, LONG));
+	EXPECT_LE((long)TL, stat_of("task_pages") - task);
+	EXPECT_LE((long)(LONG - TL - 2), stat_of("file_pages") - file);
+	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
+	for (i = 1; i < LONG; i++)
+		changes += self->color[i] != self->color[i - 1];
+	EXPECT_LE(changes, LONG / TL + 2);
+	EXPECT_LE(LONG / TL - 2, changes);
+}
+
+/* 40 files of 4 pages, by one task or by children of it. */
+static void make_short_files(struct __test_metadata *_metadata,
+			     FIXTURE_DATA(srm) *self)
+{
+	char path[192];
+	int i;
+
+	for (i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		ASSERT_EQ(0, write_file(path, 4));
+	}
+	forget_files();
+}
+
+static void check_short_files(struct __test_metadata *_metadata,
+			      FIXTURE_DATA(srm) *self, size_t run, int files)
+{
+	char path[192];
+	int i;
+
+	for (i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		if (i < files)
+			EXPECT_EQ(0, file_colors(&self->dim, path, 4,
+						 self->color + 4 * i));
+		unlink(path);
+	}
+	EXPECT_EQ(0, strays(self->color, 4 * files, run));
+	EXPECT_EQ(0, repeats(self->color, 4 * files, run));
+}
+
+TEST_F_TIMEOUT(srm, short_files_share_the_run_of_their_reader, 120)
+{
+	long missed = stat_of("missed");
+	char path[192];
+	int i;
+
+	make_short_files(_metadata, self);
+	ASSERT_EQ(0, restart());
+	for (i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		ASSERT_EQ(0, read_file(path, 4));
+	}
+	ASSERT_EQ(missed, stat_of("missed"));
+	check_short_files(_metadata, self, TL, 40);
+}
+
+TEST_F_TIMEOUT(srm, short_files_read_by_children, 120)
+{
+	char path[192];
+	int i, status;
+
+	make_short_files(_metadata, self);
+	ASSERT_EQ(0, restart());
+	/* The parent begins the run, its children inherit it. */
+	for (i = 0; i < 12; i++) {
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		if (!i) {
+			ASSERT_EQ(0, read_file(path, 4));
+			continue;
+		}
+		if (!fork())
+			_exit(read_file(path, 4) ? 1 : 0);
+		ASSERT_LT(0, wait(&status));
+		EXPECT_EQ(0, status);
+	}
+	check_short_files(_metadata, self, TL, 12);
+}
+
+/* Steps from one color to the next in fresh anonymous memory. */
+static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm) *self,
+		   unsigned int *least)
+{
+	size_t i, n = 20 * COLORS, steps = 0;
+	unsigned int per_color[COLORS] = { 0 };
+	char *p = mcube_map_anon(n);
+	uint64_t pfn[20 * COLORS];
+
+	ASSERT_NE(NULL, p) return 0;
+	for (i = 0; i < n; i++)
+		p[i * PAGE_SIZE_] = 1;
+	EXPECT_EQ(0, mcube_pfns(p, n, pfn));
+	for (i = 0; i < n; i++) {
+		per_color[mcube_value(&self->dim, pfn[i])]++;
+		steps += i && mcube_value(&self->dim, pfn[i]) ==
+			 (mcube_value(&self->dim, pfn[i - 1]) + 1) % COLORS;
+	}
+	for (*least = n, i = 0; i < COLORS; i++)
+		if (per_color[i] < *least)
+			*least = per_color[i];
+	munmap(p, n * PAGE_SIZE_);
+	return steps;
+}
+
+TEST_F_TIMEOUT(srm, memory_of_programs_hops, 120)
+{
+	unsigned int least;
+	size_t steps = hops(_metadata, self, &least);
+
+	TH_LOG("%zu steps of %u, %u pages of the rarest color of 20", steps,
+	       20 * COLORS - 1, least);
+	EXPECT_LE(20 * COLORS * 9 / 10, steps);
+	EXPECT_LE(18, least);
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "0"));
+	steps = hops(_metadata, self, &least);
+	EXPECT_GE(20 * COLORS / 2, steps);
+}
+
+TEST_F_TIMEOUT(srm, stateless_colors_come_back, 120)
+{
+	unsigned int again[LONG];
+	size_t i;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", "stateless"));
+	ASSERT_EQ(0, read_file(self->file, LONG));
+	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_EQ(0, strays(self->color, LONG, TL));
+	for (i = TL; i < LONG; i += TL)
+		EXPECT_EQ(self->color[i], (self->color[i - TL] + 1) % COLORS);
+	forget_files();
+	ASSERT_EQ(0, read_file(self->file, LONG));
+	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, again));
+	EXPECT_EQ(0, memcmp(self->color, again, sizeof(again)));
+}
+
+TEST_F_TIMEOUT(srm, tl_changes_while_a_file_is_read, 120)
+{
+	int fd = open(self->file, O_RDONLY);
+	char page[PAGE_SIZE_];
+	size_t i;
+
+	ASSERT_LE(0, fd);
+	/* One page at a time is allocated, so that nothing is read ahead. */
+	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM));
+	for (i = 0; i < 96; i++) {
+		if (i == 32)
+			ASSERT_EQ(0, mcube_write(MCUBE_SRM "tl", "16"));
+		ASSERT_EQ(PAGE_SIZE_, pread(fd, page, sizeof(page), i * PAGE_SIZE_));
+	}
+	close(fd);
+	ASSERT_EQ(0, file_colors(&self->dim, self->file, 96, self->color));
+	/* 32 were left of the first run; 16 of them remain. */
+	EXPECT_EQ(0, strays(self->color, 48, 48));
+	EXPECT_EQ(0, strays(self->color + 48, 48, 16));
+	EXPECT_EQ(0, repeats(self->color + 48, 48, 16));
+	EXPECT_NE(self->color[47], self->color[48]);
+}
+
+TEST_F_TIMEOUT(srm, off_leaves_nothing, 120)
+{
+	long file, task;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	file = stat_of("file_pages");
+	task = stat_of("task_pages");
+	ASSERT_EQ(0, read_file(self->file, LONG));
+	EXPECT_EQ(file, stat_of("file_pages"));
+	EXPECT_EQ(task, stat_of("task_pages"));
+	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_LE(LONG / 4, strays(self->color, LONG, TL));
+
+	/* It stands on the store. */
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
+	ASSERT_EQ(0, mcube_off());
+	EXPECT_EQ(0, mcube_read_num(MCUBE_SRM "enabled"));
+	EXPECT_EQ(-ENODEV, mcube_write(MCUBE_SRM "enabled", "1"));
+	ASSERT_EQ(0, mcube_write(MCUBE_MAP "color_map", "none"));
+	ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
+	EXPECT_EQ(-EOPNOTSUPP, mcube_write(MCUBE_SRM "enabled", "1"));
+	EXPECT_EQ(0, mcube_read_num(MCUBE_SRM "enabled"));
+}
+
+TEST_HARNESS_MAIN
