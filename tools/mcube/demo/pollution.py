@@ -3,7 +3,8 @@
 
 On a modelled machine of 1 MiB last-level cache one program uses 768 KiB again
 and again, alone and beside another that streams through a file, by read() and
-by a mapping. `mcube corun` runs them in the guest and counts with perf.
+by a mapping: first with all policies off, then with SRM-buffer, under which the
+file is read in anew. `mcube corun` runs them in the guest and counts with perf.
 """
 
 import json
@@ -16,7 +17,8 @@ NAME = "pollution"
 TITLE = "streaming beside a working set, counted on a modelled machine"
 MODEL = "small"
 FILE_MIB = 24
-REPEAT = 3
+REPEAT = 2
+POLICIES = ("off", "srm")
 VICTIM = "/guest/pollute victim -k 768 -r 60"
 STREAMS = {"read()": "/guest/pollute read /data/file", "mmap": "/guest/pollute mmap /data/file"}
 COUNTS = {"llc_refs": "LLC references", "llc_misses": "LLC misses",
@@ -38,37 +40,73 @@ def prepare(root):
 def script():
     """What the guest does."""
     lines = ["set -e", "mkdir -p /data /results", "mount -t ext4 /dev/vda /data",
-             f"head -c {FILE_MIB << 20} /dev/urandom > /data/file; sync"]
-    for name, stream in STREAMS.items():
-        lines += [f"echo \"    # mcube corun --victim '{VICTIM}' --with '{stream}'\"",
-                  f"mcube corun --victim '{VICTIM}' --with '{stream}' --profile off "
-                  f"--repeat {REPEAT} --json > /results/{name.strip('()')}.json"]
+             f"head -c {FILE_MIB << 20} /dev/urandom > /data/file"]
+    for policy in POLICIES:
+        if policy != "off":
+            lines += [f"echo '    # mcube apply {policy}'", f"mcube apply {policy} >/dev/null"]
+        # Pages that are cached keep their place: in again, under this policy.
+        lines += ["sync; echo 3 > /proc/sys/vm/drop_caches; cat /data/file > /dev/null"]
+        for name, stream in STREAMS.items():
+            lines += [f"echo \"    # mcube corun --victim '{VICTIM}' --with '{stream}'\"",
+                      f"mcube corun --victim '{VICTIM}' --with '{stream}' --profile {policy} "
+                      f"--repeat {REPEAT} --json > /results/{policy}-{name.strip('()')}.json"]
     return "\n".join(lines) + "\n"
 
 
 def read(result):
-    """{stream: corun's data}."""
+    """{(policy, stream): corun's data}."""
     out = {}
-    for name in STREAMS:
-        path = result.results / f"{name.strip('()')}.json"
-        if not path.is_file() or not path.stat().st_size:
-            raise Failure(f"no figures for {name} streaming", f"console: {result.console}")
-        out[name] = json.loads(path.read_text("utf-8"))
+    for policy in POLICIES:
+        for name in STREAMS:
+            path = result.results / f"{policy}-{name.strip('()')}.json"
+            if not path.is_file() or not path.stat().st_size:
+                raise Failure(f"no figures for {name} streaming, policy {policy}",
+                              f"console: {result.console}")
+            out[policy, name] = json.loads(path.read_text("utf-8"))
     return out
 
 
 def rows_of(data):
-    """One row per situation: the victim alone, beside each stream."""
+    """One row per policy and situation: the victim alone, beside each stream."""
     rows = []
-    for name, corun in data.items():
+    for (policy, name), corun in data.items():
         by_event = {e.split("/")[1]: role for role, e in corun["parameters"]["events"].items()}
         for row in corun["rows"]:
-            if row["run"] == "alone" and rows:
-                continue        # once is enough
             situation = "alone" if row["run"] == "alone" else f"with {name} streaming"
-            rows.append({"situation": situation, "cycles": row["cost"]}
+            if row["policy"] != policy or any(
+                    (r["policy"], r["situation"]) == (policy, situation) for r in rows):
+                continue        # alone once is enough
+            rows.append({"policy": policy, "situation": situation, "cycles": row["cost"]}
                         | {e: row["counts"][by_event[e]] for e in COUNTS if e in by_event})
     return rows
+
+
+def median(rows, policy, situation, what):
+    """A figure of a row."""
+    return next(r[what]["median"] for r in rows
+                if (r["policy"], r["situation"]) == (policy, situation))
+
+
+def cut_key(stream):
+    """Key of the summary."""
+    return f"srm_{stream.strip('()')}_extra_miss_cut"
+
+
+def summarize(rows):
+    """Slowdowns and misses, and what SRM-buffer cuts of the extra misses, both
+    against the victim alone on the stock kernel."""
+    out = {}
+    alone = {what: median(rows, "off", "alone", what) for what in ("cycles", "llc_misses")}
+    for r in rows:
+        key = r["situation"].replace("with ", "").replace(" streaming", "").strip("()")
+        key = key if r["policy"] == "off" else f"{r['policy']}_{key}"
+        out |= {f"{key}_slowdown": r["cycles"]["median"] / alone["cycles"],
+                f"{key}_llc_misses": r["llc_misses"]["median"]}
+    for name in STREAMS:
+        extra = {p: median(rows, p, f"with {name} streaming", "llc_misses")
+                 - median(rows, p, "alone", "llc_misses") for p in POLICIES}
+        out[cut_key(name)] = 1 - extra["srm"] / extra["off"]
+    return out
 
 
 def report(result):
@@ -76,38 +114,41 @@ def report(result):
     data = read(result)
     rows = rows_of(data)
     alone = rows[0]
-    summary = {}
+    summary = summarize(rows)
     print(f"\nvictim: {VICTIM.split(' ', 1)[1]}; machine '{MODEL}', all figures simulated; "
           f"medians of {REPEAT} runs (min..max)\n")
     body = []
     for r in rows:
         slow = r["cycles"]["median"] / alone["cycles"]["median"]
-        body.append([r["situation"], f"{r['cycles']['median'] / 1e6:.1f}", f"{slow:.2f}"]
+        body.append([r["policy"], r["situation"], f"{r['cycles']['median'] / 1e6:.1f}",
+                     f"{slow:.2f}"]
                     + [f"{r[e]['median']:,.0f} ({r[e]['min']:,.0f}..{r[e]['max']:,.0f})"
                        for e in COUNTS if e in r])
-        key = r["situation"].replace("with ", "").replace(" streaming", "").strip("()")
-        summary |= {f"{key}_slowdown": slow, f"{key}_llc_misses": r["llc_misses"]["median"]}
     print("\n".join("  " + x for x in lab.table(
-        ["victim", "10^6 cycles", "slowdown", *(t for e, t in COUNTS.items() if e in alone)],
-        body)))
+        ["policy", "victim", "10^6 cycles", "slowdown",
+         *(t for e, t in COUNTS.items() if e in alone)], body)))
+    print("\n  SRM-buffer cuts the misses that the stream adds by "
+          + ", by ".join(f"{summary[cut_key(n)]:.0%} ({n})" for n in STREAMS) + ".")
     return {"parameters": {"victim": VICTIM, "streams": STREAMS, "machine": MODEL,
                            "repeat": REPEAT, "file_mib": FILE_MIB,
-                           "corun": data["read()"]["parameters"]},
+                           "corun": data["off", "read()"]["parameters"]},
             "rows": rows, "summary": summary, "pictures": [str(draw(rows))]}
 
 
 def draw(rows):
     """Bars of misses and cycles."""
     plt = lab.pyplot()
-    fig, axes = plt.subplots(1, 2, figsize=(8, 3))
-    names = [r["situation"].replace("with ", "with\n") for r in rows]
+    fig, axes = plt.subplots(1, 2, figsize=(11, 3.2))
+    names = [f"{r['policy']}:\n" + r["situation"].replace(" streaming", "") for r in rows]
     for ax, key, title in ((axes[0], "llc_misses", "the victim's LLC misses"),
                            (axes[1], "cycles", "its modelled cycles")):
         values = [r[key] for r in rows]
         height = [v["median"] for v in values]
-        ax.bar(names, height, color=["#4477aa", "#cc6677", "#cc6677"], capsize=3,
+        ax.bar(names, height, capsize=3,
+               color=["#4477aa" if r["policy"] == "off" else "#228833" for r in rows],
                yerr=[[v["median"] - v["min"] for v in values],
                      [v["max"] - v["median"] for v in values]])
+        ax.tick_params(axis="x", labelsize=7)
         ax.set_title(f"{title} (simulated)")
     path = lab.picture(fig, f"demo-{NAME}")
     plt.close(fig)

@@ -93,11 +93,12 @@ def pollution(data):
     median = lambda key: lambda r: r.get(key, {}).get("median", "")  # noqa: E731
     return ["A program that uses 768 KiB again and again on the modelled machine ``"
             + data["parameters"]["pollution"]["machine"] + "``, alone and beside one that\n"
-            "streams through a file, stock allocator; simulated, medians.",
+            "streams through a file, all policies off and with SRM-buffer; simulated, medians.",
             table([r for r in data["rows"] if r["part"] == "pollution"],
-                  {"victim": "situation", "cycles": median("cycles"),
+                  {"policy": "policy", "victim": "situation", "cycles": median("cycles"),
                    "LLC references": median("llc_refs"), "LLC misses": median("llc_misses"),
-                   "row conflicts": median("row_conflicts")})]
+                   "row conflicts": median("row_conflicts")}),
+            pairs(plain(data["summary"]["pollution"]))]
 
 
 def demo(data):
