@@ -16,6 +16,9 @@ in which every load runs --repeat times; medians are compared.
 time        modelled cycles: of the slowest thread (memload), or the mean over
             threads (real programs, whose start and end are in it)
 conflicts   accesses to DRAM that had to close another row, per access
+cost        share of the stock allocator's time that row conflicts cost (precharge and
+            activate) and that accesses wait for a bank or its bus that is busy: all that
+            a better placement could save
 banks       memload: among the pages that all threads and arrays work on at one
             time, distinct banks, as a share of what is possible
 
@@ -91,6 +94,9 @@ def script(args, memory, policy):
 def figures(path, real):
     """{event: count} of one run."""
     found = {}
+    if not path.is_file():
+        raise Failure(f"no figures: {path} is not there",
+                      "run bench-m3 without --again, or with the options of the last run")
     for line in path.read_text("utf-8").splitlines():
         if real:
             fields = line.split(",")
@@ -112,10 +118,8 @@ def spread(path, bank):
     return statistics.fmean(len(set(group)) for group in zip(*arrays)) / most
 
 
-def guest(args, machine, memory, policy):
-    """Run one guest; its rows."""
-    model = Model(machine)
-    name = f"bench-m3-{machine}-{memory}-{policy}"
+def boot(args, model, name, memory, policy):
+    """Run one guest; the folder that it left its figures in."""
     vm = Guest(args.kernel or image(), smp=CPUS, mem=MEMORY, model=model, icount=True,
                programs=["perf", "stress-ng", "sysbench"])
     for tool in ("memload", "mcube-pages"):
@@ -124,24 +128,40 @@ def guest(args, machine, memory, policy):
     if not result.ok:
         raise Failure(f"{name}: {result.why()}\n{result.output[-800:]}",
                       f"console: {result.console}")
+    ui.say(f"{name}: {result.seconds:.0f} s")
+    return result.results
+
+
+def guest(args, machine, memory, policy):
+    """The rows of one guest."""
+    model = Model(machine)
+    name = f"bench-m3-{machine}-{memory}-{policy}"
+    if args.again:
+        folder = ui.BUILD / "guest" / name / "results"
+    else:
+        folder = boot(args, model, name, memory, policy)
+    penalty = sum(int(model.description[f"dram.{k}"]) for k in ("rp", "rcd"))
     bank = Dim(model.description["bank_map"])
     rows = []
     for load, threads in itertools.product(args.loads, args.threads):
-        runs = [figures(result.results / file(load, threads, i), load in REAL)
+        runs = [figures(folder / file(load, threads, i), load in REAL)
                 for i in range(args.repeat)]
         times = [r["cycles"] / (threads if load in REAL else 1) for r in runs]
         shares = [r["row_conflicts"] / max(1, r["dram_accesses"]) for r in runs]
-        frames = result.results / (file(load, threads, 0) + ".frames")
+        # Of all threads together: every conflict and every wait delays one of them.
+        costs = [(r["row_conflicts"] * penalty + r["bank_waits"]) / (t * threads)
+                 for r, t in zip(runs, times)]
+        frames = folder / (file(load, threads, 0) + ".frames")
         rows.append({
             "machine": machine, "memory": memory, "policy": policy, "load": load,
             "threads": threads, "time": statistics.median(times),
             "time_spread": (max(times) - min(times)) / statistics.median(times),
             "conflicts": statistics.median(shares),
             "conflicts_spread": max(shares) - min(shares),
+            "cost": statistics.median(costs),
             "dram_accesses": statistics.median(r["dram_accesses"] for r in runs),
             "bank_waits": statistics.median(r["bank_waits"] for r in runs),
             "banks": spread(frames, bank) if frames.is_file() else None})
-    ui.say(f"{name}: {result.seconds:.0f} s")
     return rows
 
 
@@ -154,7 +174,7 @@ def compare(rows):
             continue
         row = {"machine": machine, "memory": memory, "load": load, "threads": threads,
                "conflicts_stock": stock["conflicts"], "banks_stock": stock["banks"],
-               "spread": stock["time_spread"]}
+               "cost_stock": stock["cost"], "spread": stock["time_spread"]}
         for seed in ("paper", "shuffle"):
             r = by[machine, memory, load, threads, seed]
             row |= {f"gain_{seed}": 1 - r["time"] / stock["time"],
@@ -180,6 +200,8 @@ def summarize(table):
                     f"{prefix}time_gain_min{suffix}": min(gains),
                     f"{prefix}row_conflict_cut_mean{suffix}":
                         statistics.fmean(r[f"cut_{seed}"] for r in rows)}
+        out |= {f"{prefix}cost_stock_mean": statistics.fmean(r["cost_stock"] for r in rows),
+                f"{prefix}cost_stock_max": max(r["cost_stock"] for r in rows)}
     out["paper_time_gain_mean"], out["paper_time_gain_max"] = PAPER["mean"], PAPER["max"]
     return {k: round(v, 5) for k, v in out.items()}
 
@@ -195,10 +217,11 @@ def show(table):
             if (r["machine"], r["memory"]) == (machine, memory):
                 body.append([r["load"], r["threads"]] + [percent(r[k]) for k in (
                     "conflicts_stock", "conflicts_paper", "conflicts_shuffle", "banks_stock",
-                    "banks_paper", "banks_shuffle", "gain_paper", "gain_shuffle", "spread")])
+                    "banks_paper", "banks_shuffle", "cost_stock", "gain_paper", "gain_shuffle",
+                    "spread")])
         print("\n".join("  " + x for x in lab.table(
             ["load", "threads", "conflicts", "paper", "shuffle", "banks", "paper", "shuffle",
-             "gain paper", "shuffle", "spread"], body)))
+             "cost", "gain paper", "shuffle", "spread"], body)))
 
 
 def draw(table, threads):
@@ -243,6 +266,8 @@ def run():
     parser.add_argument("--passes", type=int, default=1, help="memload: counted passes")
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=ui.JOBS, help="guests at a time")
+    parser.add_argument("--again", action="store_true",
+                        help="no guests: the figures that the last run left")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     human = sys.stdout
