@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
@@ -20,6 +21,7 @@
 
 #define MEMORY		"/sys/devices/system/memory/"
 #define MAX_BLOCKS	256
+#define PATIENCE	20	/* s */
 
 FIXTURE(hotplug) {
 	struct mcube_saved saved;
@@ -28,12 +30,30 @@ FIXTURE(hotplug) {
 	int block[MAX_BLOCKS], nr_blocks;
 };
 
+static void wake_up(int sig)
+{
+}
+
+/*
+ * Offlining tries for ever while some page can not be moved, unless a signal
+ * comes: such an attempt counts as failed.
+ */
 static int set_block(int block, const char *state)
 {
+	struct sigaction wake = { .sa_handler = wake_up }, before;
 	char path[128];
+	int ret;
 
 	snprintf(path, sizeof(path), MEMORY "memory%d/state", block);
-	return mcube_write(path, state);
+	sigaction(SIGALRM, &wake, &before);
+	alarm(PATIENCE);
+	ret = mcube_write(path, state);
+	alarm(0);
+	sigaction(SIGALRM, &before, NULL);
+	if (ret == -EINTR)
+		ksft_print_msg("block %d: not %s within %d s\n", block, state,
+			       PATIENCE);
+	return ret;
 }
 
 /* Online blocks, those with the highest addresses first. */
