@@ -122,15 +122,16 @@ def m3(data):
     percent = lambda key: lambda r: "" if r[key] is None else f"{r[key]:.1%}"  # noqa: E731
     return ("Row conflicts per access to DRAM, distinct banks among the pages in use at one time "
             "(share of\nwhat is possible), and time saved over the stock allocator; simulated, "
-            "medians. *cost* is the share\nof the stock allocator's time that conflicts and waiting "
-            "for banks take: more no placement can save.\n*spread* is that of the times, the "
-            "largest of the three.",
+            "medians. *cost* is the share\nof the stock allocator's time that conflicts and "
+            "waiting for banks take: more no placement can save.\n*spread* is that of the times, "
+            "the largest of the three.",
             table(data["rows"], {"machine": "machine", "memory": "memory", "load": "load",
                                  "threads": "threads"} | {h: percent(k) for h, k in (
                 ("conflicts", "conflicts_stock"), ("paper", "conflicts_paper"),
                 ("shuffle", "conflicts_shuffle"), ("banks", "banks_stock"),
                 ("paper ", "banks_paper"), ("shuffle ", "banks_shuffle"),
-                ("cost", "cost_stock"), ("saved, paper", "gain_paper"), ("saved, shuffle", "gain_shuffle"),
+                ("cost", "cost_stock"), ("saved, paper", "gain_paper"),
+                ("saved, shuffle", "gain_shuffle"),
                 ("spread", "spread"))}),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
