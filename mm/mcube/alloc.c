@@ -362,7 +362,7 @@ bool mcube_free(unsigned long pfn)
 {
 	struct mcube_container *c;
 	unsigned long flags;
-	unsigned int off = pfn & ((1U << mcube_config.order) - 1);
+	unsigned int off;
 	bool active, full = false;
 
 	guard(rcu)();
@@ -373,6 +373,7 @@ bool mcube_free(unsigned long pfn)
 	spin_lock_irqsave(&c->lock, flags);
 	active = c->active;
 	if (likely(active)) {
+		off = pfn & ((1U << c->bins.order) - 1);
 		mcube_bins_put(&c->bins, off);
 		account_one(c->store->zone, 1);
 		mcube_count(c, off, 1);

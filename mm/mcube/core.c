@@ -19,7 +19,6 @@
 #include <linux/bug.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
-#include <linux/kstrtox.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
@@ -135,40 +134,6 @@ void mcube_map_info(struct mcube_map_info *info)
 	else
 		info->cache_size = llc_size;
 	mutex_unlock(&map_lock);
-}
-
-/**
- * mcube_check_text() - is what was written to sysfs text, and not too long?
- * @buf: what was written
- * @count: its length
- *
- * kstrto*() and friends stop at a NUL; what follows it is an error too.
- *
- * Return: 0 or -EINVAL.
- */
-int mcube_check_text(const char *buf, size_t count)
-{
-	return count < PAGE_SIZE && strnlen(buf, count) == count ? 0 : -EINVAL;
-}
-
-/**
- * mcube_parse_uint() - a number that was written to sysfs
- * @buf: what was written
- * @count: its length
- * @min: least value
- * @max: greatest value
- * @value: where to put it
- *
- * Return: 0, -EINVAL if it is no number, -ERANGE if it is out of range.
- */
-int mcube_parse_uint(const char *buf, size_t count, unsigned int min,
-		     unsigned int max, unsigned int *value)
-{
-	int ret = mcube_check_text(buf, count) ?: kstrtouint(buf, 0, value);
-
-	if (!ret && (*value < min || *value > max))
-		ret = -ERANGE;
-	return ret;
 }
 
 static void __init boot_dim(struct mcube_dim *dim, const char *name, const char *text)

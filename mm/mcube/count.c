@@ -55,23 +55,14 @@ void __mcube_count_all(struct mcube_container *c, bool in)
 	}
 }
 
-static void count_in(struct mcube_container *c)
+/* In or out, as the key says. */
+static void recount(struct mcube_container *c)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->lock, flags);
 	if (c->active)
-		__mcube_count_all(c, true);
-	spin_unlock_irqrestore(&c->lock, flags);
-}
-
-static void count_out(struct mcube_container *c)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&c->lock, flags);
-	if (c->active)
-		__mcube_count_all(c, false);
+		__mcube_count_all(c, static_key_enabled(&mcube_count_key));
 	spin_unlock_irqrestore(&c->lock, flags);
 }
 
@@ -86,7 +77,7 @@ void mcube_count_start(void)
 	static_branch_enable_cpuslocked(&mcube_count_key);
 	/* Who takes a container and does not count it is done by then. */
 	synchronize_rcu();
-	mcube_table_each(count_in);
+	mcube_table_each(recount);
 }
 
 /**
@@ -97,6 +88,7 @@ void mcube_count_start(void)
 void mcube_count_stop(void)
 {
 	static_branch_disable_cpuslocked(&mcube_count_key);
+	/* As there, for who takes one and still counts it. */
 	synchronize_rcu();
-	mcube_table_each(count_out);
+	mcube_table_each(recount);
 }

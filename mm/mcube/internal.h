@@ -58,10 +58,6 @@ void mcube_map_info(struct mcube_map_info *info);
 /* detect.c */
 enum mcube_map_source mcube_detect(struct mcube_guess *guess);
 
-int mcube_check_text(const char *buf, size_t count);
-int mcube_parse_uint(const char *buf, size_t count, unsigned int min,
-		     unsigned int max, unsigned int *value);
-
 /* sysfs-map.c */
 int mcube_sysfs_map_init(void);
 

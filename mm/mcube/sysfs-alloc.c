@@ -12,11 +12,10 @@
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/printk.h>
-#include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "internal.h"
 #include "store.h"
+#include "sysfs.h"
 
 const char * const mcube_seed_names[MCUBE_NR_SEEDS] = {
 	[MCUBE_SEED_SHUFFLE]	= "shuffle",
@@ -52,23 +51,16 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t seed_show(struct kobject *kobj, struct kobj_attribute *attr,
 			 char *buf)
 {
-	unsigned int i, seed = READ_ONCE(mcube_config.seed);
-	int len = 0;
-
-	for (i = 0; i < MCUBE_NR_SEEDS; i++)
-		len += sysfs_emit_at(buf, len, i == seed ? "[%s] " : "%s ",
-				     mcube_seed_names[i]);
-	buf[len - 1] = '\n';
-	return len;
+	return mcube_show_choice(buf, mcube_seed_names, MCUBE_NR_SEEDS,
+				 READ_ONCE(mcube_config.seed));
 }
 
 static ssize_t seed_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t count)
 {
-	int seed = mcube_check_text(buf, count);
+	int seed = mcube_parse_choice(buf, count, mcube_seed_names,
+				      MCUBE_NR_SEEDS);
 
-	if (!seed)
-		seed = sysfs_match_string(mcube_seed_names, buf);
 	if (seed < 0) {
 		pr_warn_ratelimited("alloc/seed: expected shuffle or paper\n");
 		return seed;
@@ -111,23 +103,15 @@ static const struct attribute *alloc_attrs[] = {
 	NULL,
 };
 
-#define STAT_ATTR(_name, _fmt, _value)					\
-static ssize_t _name##_show(struct kobject *kobj,			\
-			    struct kobj_attribute *attr, char *buf)	\
-{									\
-	return sysfs_emit(buf, _fmt "\n", _value);			\
-}									\
-static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
-
-STAT_ATTR(containers, "%u", mcube_alloc_containers());
-STAT_ATTR(free_pages, "%lu", mcube_alloc_free_pages());
-STAT_ATTR(served, "%lu", mcube_alloc_stat(MCUBE_SERVED));
-STAT_ATTR(colored, "%lu", mcube_alloc_stat(MCUBE_COLORED));
-STAT_ATTR(fallback, "%lu", mcube_alloc_stat(MCUBE_FALLBACK));
-STAT_ATTR(uncovered, "%lu", mcube_alloc_stat(MCUBE_UNCOVERED));
-STAT_ATTR(taken, "%lu", mcube_alloc_stat(MCUBE_TAKEN));
-STAT_ATTR(returned, "%lu", mcube_alloc_stat(MCUBE_RETURNED));
-STAT_ATTR(dissolved, "%lu", mcube_alloc_stat(MCUBE_DISSOLVED));
+MCUBE_NUMBER_ATTR(containers, "%u", mcube_alloc_containers());
+MCUBE_NUMBER_ATTR(free_pages, "%lu", mcube_alloc_free_pages());
+MCUBE_NUMBER_ATTR(served, "%lu", mcube_alloc_stat(MCUBE_SERVED));
+MCUBE_NUMBER_ATTR(colored, "%lu", mcube_alloc_stat(MCUBE_COLORED));
+MCUBE_NUMBER_ATTR(fallback, "%lu", mcube_alloc_stat(MCUBE_FALLBACK));
+MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_alloc_stat(MCUBE_UNCOVERED));
+MCUBE_NUMBER_ATTR(taken, "%lu", mcube_alloc_stat(MCUBE_TAKEN));
+MCUBE_NUMBER_ATTR(returned, "%lu", mcube_alloc_stat(MCUBE_RETURNED));
+MCUBE_NUMBER_ATTR(dissolved, "%lu", mcube_alloc_stat(MCUBE_DISSOLVED));
 
 static struct attribute *stat_attrs[] = {
 	&containers_attr.attr,
@@ -149,19 +133,6 @@ static const struct attribute_group stat_group = {
 
 static int __init mcube_sysfs_alloc_init(void)
 {
-	struct kobject *kobj;
-	int ret;
-
-	if (!mcube_kobj)
-		return -ENOENT;
-	kobj = kobject_create_and_add("alloc", mcube_kobj);
-	if (!kobj)
-		return -ENOMEM;
-	ret = sysfs_create_files(kobj, alloc_attrs);
-	if (!ret)
-		ret = sysfs_create_group(kobj, &stat_group);
-	if (ret)
-		kobject_put(kobj);
-	return ret;
+	return mcube_sysfs_add("alloc", alloc_attrs, &stat_group);
 }
 late_initcall(mcube_sysfs_alloc_init);

@@ -12,12 +12,11 @@
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/printk.h>
-#include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "internal.h"
 #include "runs.h"
 #include "srm.h"
+#include "sysfs.h"
 
 static const char * const mode_names[MCUBE_SRM_NR_MODES] = {
 	[MCUBE_SRM_RUNS]	= "runs",
@@ -72,23 +71,16 @@ static ssize_t tl_store(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
 			 char *buf)
 {
-	unsigned int i, mode = READ_ONCE(mcube_srm_config.mode);
-	int len = 0;
-
-	for (i = 0; i < MCUBE_SRM_NR_MODES; i++)
-		len += sysfs_emit_at(buf, len, i == mode ? "[%s] " : "%s ",
-				     mode_names[i]);
-	buf[len - 1] = '\n';
-	return len;
+	return mcube_show_choice(buf, mode_names, MCUBE_SRM_NR_MODES,
+				 READ_ONCE(mcube_srm_config.mode));
 }
 
 static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t count)
 {
-	int mode = mcube_check_text(buf, count);
+	int mode = mcube_parse_choice(buf, count, mode_names,
+				      MCUBE_SRM_NR_MODES);
 
-	if (!mode)
-		mode = sysfs_match_string(mode_names, buf);
 	if (mode < 0) {
 		pr_warn_ratelimited("srm/mode: expected runs or stateless\n");
 		return mode;
@@ -130,20 +122,12 @@ static const struct attribute *srm_attrs[] = {
 	NULL,
 };
 
-#define STAT_ATTR(_name, _stat)						\
-static ssize_t _name##_show(struct kobject *kobj,			\
-			    struct kobj_attribute *attr, char *buf)	\
-{									\
-	return sysfs_emit(buf, "%lu\n", mcube_srm_stat(_stat));	\
-}									\
-static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
-
-STAT_ATTR(file_pages, MCUBE_SRM_FILE);
-STAT_ATTR(task_pages, MCUBE_SRM_TASK);
-STAT_ATTR(missed, MCUBE_SRM_MISSED);
-STAT_ATTR(dealt, MCUBE_SRM_DEALT);
-STAT_ATTR(hopped, MCUBE_SRM_HOPPED);
-STAT_ATTR(uncovered, MCUBE_SRM_UNCOVERED);
+MCUBE_NUMBER_ATTR(file_pages, "%lu", mcube_srm_stat(MCUBE_SRM_FILE));
+MCUBE_NUMBER_ATTR(task_pages, "%lu", mcube_srm_stat(MCUBE_SRM_TASK));
+MCUBE_NUMBER_ATTR(missed, "%lu", mcube_srm_stat(MCUBE_SRM_MISSED));
+MCUBE_NUMBER_ATTR(dealt, "%lu", mcube_srm_stat(MCUBE_SRM_DEALT));
+MCUBE_NUMBER_ATTR(hopped, "%lu", mcube_srm_stat(MCUBE_SRM_HOPPED));
+MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_srm_stat(MCUBE_SRM_UNCOVERED));
 
 static struct attribute *stat_attrs[] = {
 	&file_pages_attr.attr,
@@ -162,19 +146,6 @@ static const struct attribute_group stat_group = {
 
 static int __init mcube_sysfs_srm_init(void)
 {
-	struct kobject *kobj;
-	int ret;
-
-	if (!mcube_kobj)
-		return -ENOENT;
-	kobj = kobject_create_and_add("srm", mcube_kobj);
-	if (!kobj)
-		return -ENOMEM;
-	ret = sysfs_create_files(kobj, srm_attrs);
-	if (!ret)
-		ret = sysfs_create_group(kobj, &stat_group);
-	if (ret)
-		kobject_put(kobj);
-	return ret;
+	return mcube_sysfs_add("srm", srm_attrs, &stat_group);
 }
 late_initcall(mcube_sysfs_srm_init);

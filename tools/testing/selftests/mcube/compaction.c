@@ -19,7 +19,6 @@
 #define MADV_SOFT_OFFLINE 101
 #endif
 
-#define HUGE_PAGES	512UL
 #define THP		"/sys/kernel/mm/transparent_hugepage/"
 #define SOFT_OFFLINE	"/sys/devices/system/memory/soft_offline_page"
 #define UNPOISON	"/sys/kernel/debug/hwpoison/unpoison-pfn"
@@ -27,7 +26,6 @@
 
 /* A huge page of 1 GiB is to be had only where there is more than that. */
 #define ENOUGH		(3 * 1024 * (long)(MIB / PAGE_SIZE_))
-#define PLAYGROUND	(768 * (long)(MIB / PAGE_SIZE_))
 
 FIXTURE(compaction) {
 	struct mcube_saved saved;
@@ -52,7 +50,7 @@ FIXTURE_SETUP(compaction)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
 	if (mcube_field("/proc/vmstat", "nr_free_pages") < ENOUGH)
-		mcube_set_aside(PLAYGROUND);
+		mcube_set_aside();
 	mcube_write(THP "enabled", "madvise");
 	mcube_write(THP "defrag", "madvise");
 	mcube_write("/proc/sys/vm/drop_caches", "3");

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -155,18 +156,37 @@ int mcube_on(const char *seed, const char *colors, const char *banks)
 	return ret;
 }
 
+/* Left to the tests, of which the kernel's reserves are a small part. */
+#define PLAYGROUND	(768 * (long)(MIB / PAGE_SIZE_))
+
 /*
- * Keep free memory but @leave pages away in the hugetlb pool, where nobody
+ * Keep free memory but PLAYGROUND away in the hugetlb pool, where nobody
  * touches it: what has to fill memory is done sooner.  The pool as it is then.
  */
-long mcube_set_aside(long leave)
+long mcube_set_aside(void)
 {
 	long pool = mcube_read_num(MCUBE_POOL);
-	long spare = mcube_field("/proc/vmstat", "nr_free_pages") - leave;
+	long spare = mcube_field("/proc/vmstat", "nr_free_pages") - PLAYGROUND;
 
 	if (pool >= 0 && spare > 0)
-		mcube_write_num(MCUBE_POOL, pool + spare / 512);
+		mcube_write_num(MCUBE_POOL, pool + spare / (long)HUGE_PAGES);
 	return mcube_read_num(MCUBE_POOL);
+}
+
+/*
+ * A directory on a file system with a device below: MCUBE_DISK_DIR, or ext4 on
+ * /dev/vda, which is then @mounted at @mount_at.  NULL if there is neither.
+ */
+const char *mcube_disk(const char *mount_at, bool *mounted)
+{
+	const char *dir = getenv("MCUBE_DISK_DIR");
+
+	*mounted = false;
+	if (dir)
+		return dir;
+	mkdir(mount_at, 0700);
+	*mounted = !mount("/dev/vda", mount_at, "ext4", 0, NULL);
+	return *mounted ? mount_at : NULL;
 }
 
 /* The seed in brackets. */
@@ -206,14 +226,11 @@ void mcube_save(struct mcube_saved *s)
 
 void mcube_restore(const struct mcube_saved *s)
 {
-	char order[32];
-
 	mcube_hint("none");
 	mcube_off();
-	snprintf(order, sizeof(order), "%ld", s->order);
 	mcube_write(MCUBE_MAP "color_map", s->colors);
 	mcube_write(MCUBE_MAP "bank_map", s->banks);
-	mcube_write(MCUBE_ALLOC "container_order", order);
+	mcube_write_num(MCUBE_ALLOC "container_order", s->order);
 	mcube_write(MCUBE_ALLOC "seed", s->seed);
 	if (s->on)
 		mcube_write(MCUBE_ALLOC "enabled", "1");

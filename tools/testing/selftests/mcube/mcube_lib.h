@@ -28,6 +28,7 @@
 
 #define PAGE_SIZE_		4096UL
 #define MIB			(1UL << 20)
+#define HUGE_PAGES		512UL
 
 /* Files. */
 int mcube_write_bytes(const char *path, const void *buf, size_t len);
@@ -74,7 +75,8 @@ void mcube_unpin(void);
 int mcube_bind(int node);
 int mcube_max_node(void);
 void mcube_drain(void);
-long mcube_set_aside(long leave);
+long mcube_set_aside(void);
+const char *mcube_disk(const char *mount_at, bool *mounted);
 
 /* The kernel's accounts, in pages. */
 struct mcube_memory {

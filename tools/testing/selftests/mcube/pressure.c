@@ -24,13 +24,9 @@
 #include "../kselftest_harness.h"
 #include "mcube_lib.h"
 
-#define HUGE_PAGES	512UL
 #define THP		"/sys/kernel/mm/transparent_hugepage/enabled"
 #define BOOST		"/proc/sys/vm/watermark_boost_factor"
 #define CGROUP		"/sys/fs/cgroup/mcube-selftest"
-
-/* Left to the tests, of which the kernel's reserves are a small part. */
-#define PLAYGROUND	(768 * (long)(MIB / PAGE_SIZE_))
 
 FIXTURE(pressure) {
 	struct mcube_saved saved;
@@ -85,7 +81,7 @@ FIXTURE_SETUP(pressure)
 	mcube_write(THP, "madvise");
 	/* Fallbacks raise the min watermark by up to 1.5 times the high one. */
 	mcube_write(BOOST, "0");
-	self->huge = mcube_set_aside(PLAYGROUND);
+	self->huge = mcube_set_aside();
 	/*
 	 * What the last test left behind: pageblocks that unmovable pages have
 	 * taken over.  Movable ones take them back, and the store takes its

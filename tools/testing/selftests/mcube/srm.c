@@ -131,28 +131,22 @@ static size_t repeats(const unsigned int *color, size_t pages, size_t run)
 
 FIXTURE_SETUP(srm)
 {
-	const char *why = mcube_unusable(), *dir = getenv("MCUBE_DISK_DIR");
+	const char *why = mcube_unusable(), *dir;
 	struct stat st;
-	char text[32];
 
 	mcube_save(&self->saved);
 	if (why)
 		SKIP(return, "%s", why);
 	if (!mcube_exists(MCUBE_SRM "enabled"))
 		SKIP(return, "no CONFIG_MCUBE_SRM");
-	if (!dir) {
-		mkdir(MOUNT, 0700);
-		self->mounted = !mount("/dev/vda", MOUNT, "ext4", 0, NULL);
-		if (!self->mounted)
-			SKIP(return, "no ext4 on /dev/vda; MCUBE_DISK_DIR may name a directory");
-		dir = MOUNT;
-	}
+	dir = mcube_disk(MOUNT, &self->mounted);
+	if (!dir)
+		SKIP(return, "no ext4 on /dev/vda; MCUBE_DISK_DIR may name a directory");
 	ASSERT_EQ(0, stat(dir, &st));
 	snprintf(self->dir, sizeof(self->dir), "%s", dir);
 	snprintf(self->file, sizeof(self->file), "%s/mcube-long", dir);
-	snprintf(text, sizeof(text), "%lu", TL);
 	ASSERT_EQ(0, mcube_off());
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "tl", text));
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", "runs"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "1"));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));

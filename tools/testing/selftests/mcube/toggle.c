@@ -158,18 +158,14 @@ TEST_F_TIMEOUT(toggle, pages_outlive_the_store, 300)
 
 TEST_F_TIMEOUT(toggle, under_load, 1000)
 {
-	const char *disk = getenv("MCUBE_DISK_DIR");
 	struct mcube_memory before;
 	long done, workers, pages;
-	bool mounted = false;
 	struct mcube_load *l;
+	const char *disk;
+	bool mounted;
 	int i;
 
-	if (!disk) {
-		mkdir("/tmp/mcube-disk", 0700);
-		mounted = !mount("/dev/vda", "/tmp/mcube-disk", "ext4", 0, NULL);
-		disk = mounted ? "/tmp/mcube-disk" : "/tmp";
-	}
+	disk = mcube_disk("/tmp/mcube-disk", &mounted) ?: "/tmp";
 	workers = get_nprocs() > 3 ? get_nprocs() / 2 : 1;
 	ASSERT_LT(0, toggle(_metadata, 3, 60));
 	settle(_metadata, &before);
