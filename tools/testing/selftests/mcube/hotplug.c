@@ -220,7 +220,7 @@ TEST_F_TIMEOUT(hotplug, memory_block_with_containers, 300)
 TEST_F_TIMEOUT(hotplug, memory_under_load, 300)
 {
 	int block[8], n, i, gone = 0, tries = 0;
-	long seconds = mcube_env("MCUBE_HOTPLUG_SECONDS", 10);
+	long seconds = mcube_env("MCUBE_HOTPLUG_SECONDS", 6);
 	double end;
 
 	n = find_movable(self, block, 8);
@@ -254,7 +254,7 @@ TEST_F_TIMEOUT(hotplug, memory_under_load, 300)
 
 TEST_F_TIMEOUT(hotplug, cpus_under_load, 300)
 {
-	long seconds = mcube_env("MCUBE_HOTPLUG_SECONDS", 10);
+	long seconds = mcube_env("MCUBE_HOTPLUG_SECONDS", 6);
 	int cpu, cpus = get_nprocs_conf(), gone = 0, i;
 	char path[128], *p;
 	double end;

@@ -157,7 +157,7 @@ int mcube_on(const char *seed, const char *colors, const char *banks)
 }
 
 /* Left to the tests, of which the kernel's reserves are a small part. */
-#define PLAYGROUND	(768 * (long)(MIB / PAGE_SIZE_))
+#define PLAYGROUND	(512 * (long)(MIB / PAGE_SIZE_))
 
 /*
  * Keep free memory but PLAYGROUND away in the hugetlb pool, where nobody

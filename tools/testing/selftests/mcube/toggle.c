@@ -80,11 +80,11 @@ static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 		}
 		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
 		/* It is off again some time after, or goes with the store. */
-		if (n % 16 < 2 && mcube_exists(MCUBE_SRM "enabled"))
+		if (n % 32 < 2 && mcube_exists(MCUBE_SRM "enabled"))
 			ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 		if (n % 8 == 0)
 			usleep(20000);
-		if (n % 16 == 0 && mcube_exists(MCUBE_SRM "enabled"))
+		if (n % 32 == 0 && mcube_exists(MCUBE_SRM "enabled"))
 			ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
 		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "0"));
 		if (mcube_now() - told > 30) {
