@@ -16,9 +16,11 @@
 
 #include <linux/compiler.h>
 #include <linux/jump_label.h>
+#include <linux/mcube_types.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 struct page;
@@ -31,8 +33,9 @@ DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
 /* MIGRATE_MCUBE or MIGRATE_ISOLATE, the last two, in one comparison. */
 #define is_migrate_special(mt)	unlikely((mt) >= MIGRATE_MCUBE)
 
-struct page *mcube_rmqueue(struct zone *zone);
-void mcube_uncovered(void);
+struct page *mcube_rmqueue(struct zone *zone, int migratetype);
+struct page *mcube_rmqueue_large(struct zone *zone, unsigned int order,
+				 int migratetype);
 bool mcube_free(unsigned long pfn);
 bool __mcube_dissolve(struct zone *zone, unsigned int order);
 void __mcube_dissolve_page(struct zone *zone, struct page *page);
@@ -41,7 +44,8 @@ bool mcube_page_is_free(const struct page *page);
 
 /**
  * mcube_wants() - shall the store be asked before the per-CPU lists?
- * @migratetype: type of the request; only movable ones are served.
+ * @migratetype: type of the request; of those that are not movable only the
+ *               page cache's are served, which says so in the task's hint.
  *
  * Test for order 0 before, not after: the compiler then sees that single
  * pages need none of the tests of the order that follow, which is worth as
@@ -52,7 +56,8 @@ bool mcube_page_is_free(const struct page *page);
 static __always_inline bool mcube_wants(int migratetype)
 {
 	return static_branch_unlikely(&mcube_alloc_key) &&
-		migratetype == MIGRATE_MOVABLE;
+		(migratetype == MIGRATE_MOVABLE ||
+		 current->mcube_hint & MCUBE_HINT_FILE);
 }
 
 /**
@@ -122,8 +127,10 @@ static inline unsigned long mcube_nr_free(struct zone *zone)
 #define is_migrate_mcube(mt)		((void)(mt), false)
 #define is_migrate_special(mt)		is_migrate_isolate(mt)
 #define mcube_wants(mt)			((void)(mt), false)
-#define mcube_uncovered()		((void)0)
-#define mcube_rmqueue(zone)		((void)(zone), (struct page *)NULL)
+#define mcube_rmqueue(zone, mt)						\
+	((void)(zone), (void)(mt), (struct page *)NULL)
+#define mcube_rmqueue_large(zone, order, mt)				\
+	((void)(zone), (void)(order), (void)(mt), (struct page *)NULL)
 #define mcube_free(pfn)			((void)(pfn), false)
 #define mcube_dissolve(zone, order)	((void)(zone), (void)(order), false)
 #define mcube_dissolve_page(zone, page)	((void)(zone), (void)(page))
@@ -141,6 +148,8 @@ DECLARE_STATIC_KEY_FALSE(mcube_srm_key);
 
 struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 				    unsigned int order, pgoff_t index);
+unsigned int mcube_srm_max_order(struct address_space *mapping,
+				 unsigned int order);
 
 /**
  * mapping_alloc_folio() - a folio for the page cache of a file
@@ -170,19 +179,51 @@ mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
  * @mapping: the file's.
  * @order: what would be right otherwise.
  *
- * What is larger than a page has several colors.
+ * What is larger than a region has colors that its sequence should not have.
  *
- * Return: @order, or the least that the file allows.
+ * Return: @order, or the most that has one region, or the least that the file
+ * allows.
  */
 static inline unsigned int mcube_srm_order(struct address_space *mapping,
 					   unsigned int order)
 {
 	return static_branch_unlikely(&mcube_srm_key) ?
-		mapping_min_folio_order(mapping) : order;
+		mcube_srm_max_order(mapping, order) : order;
+}
+
+void __mcube_srm_read(const struct kiocb *iocb);
+void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
+			loff_t len, int advice);
+
+/**
+ * mcube_srm_read() - page cache is about to be read
+ * @iocb: of the read.
+ */
+static inline void mcube_srm_read(const struct kiocb *iocb)
+{
+	if (static_branch_unlikely(&mcube_srm_key) && !iocb->ki_pos)
+		__mcube_srm_read(iocb);
+}
+
+/**
+ * mcube_srm_advise() - a program says what it does with a file
+ * @mapping: the file's.
+ * @offset: what it speaks of,
+ * @len: 0 for all that follows.
+ * @advice: POSIX_FADV_*.
+ */
+static inline void mcube_srm_advise(struct address_space *mapping,
+				    loff_t offset, loff_t len, int advice)
+{
+	if (static_branch_unlikely(&mcube_srm_key))
+		__mcube_srm_advise(mapping, offset, len, advice);
 }
 
 #else
 
+#define mcube_srm_read(iocb)		((void)(iocb))
+#define mcube_srm_advise(mapping, offset, len, advice)			\
+	((void)(mapping), (void)(offset), (void)(len), (void)(advice))
 #define mapping_alloc_folio(mapping, gfp, order, index)			\
 	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
 #define mcube_srm_order(mapping, order)	((void)(mapping), (order))

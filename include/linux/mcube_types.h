@@ -7,10 +7,12 @@
  * task_struct carries it as a plain u32, so that sched.h needs no header of
  * ours:
  *
- *   31          18 17          9 8           0
- *   +-------------+-------------+-------------+
- *   |    unused   |  bank + 1   |  color + 1  |      a field of 0: no wish
- *   +-------------+-------------+-------------+
+ *   31     19  18  17          9 8           0
+ *   +--------+----+-------------+-------------+
+ *   | unused |file|  bank + 1   |  color + 1  |      a field of 0: no wish
+ *   +--------+----+-------------+-------------+
+ *
+ * A hint of a file is SRM-buffer's, while it allocates for the page cache.
  */
 #ifndef _LINUX_MCUBE_TYPES_H
 #define _LINUX_MCUBE_TYPES_H
@@ -19,6 +21,7 @@
 
 #define MCUBE_HINT_BITS		9
 #define MCUBE_HINT_MASK		((1U << MCUBE_HINT_BITS) - 1)
+#define MCUBE_HINT_FILE		(1U << (2 * MCUBE_HINT_BITS))
 
 /**
  * mcube_hint_make() - pack a hint

@@ -12,7 +12,8 @@
  *   a hint     a frame of the color, or bank, or both, from any container of
  *              the zone: a container has few of each (16 of 1024 with 64
  *              colors).  Per key (see hint_key()) a cursor remembers where
- *              the last one was found, and a bit that there are none.
+ *              the last one was found, and a bit that there are none.  Then
+ *              the pieces of blocks in the buddy lists are looked through.
  *
  * SRM-buffer (srm.c) gives hints for pages of files, and has all others hop
  * over the colors.
@@ -277,22 +278,51 @@ static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 	      MIGRATE_TYPES);
 
-/**
- * mcube_uncovered() - count a movable request of more than one page
- */
-void mcube_uncovered(void)
+/* A request that only the buddy lists can serve. */
+static struct page *pick(struct zone *zone, unsigned int order, int migratetype)
 {
-	this_cpu_inc(mcube_stats.nr[MCUBE_UNCOVERED]);
+	u32 hint = in_task() ? current->mcube_hint : 0;
+	struct page *page = NULL;
+
+	if (hint & MCUBE_HINT_FILE)
+		page = mcube_pick(zone, order, migratetype, hint);
+	if (page)
+		this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
+	return page;
+}
+
+/**
+ * mcube_rmqueue_large() - a block of more than a page
+ * @zone: zone that has passed watermark, cpuset and dirty checks.
+ * @order: not 0.
+ * @migratetype: of the request.
+ *
+ * Context: any but NMI, no lock of the page allocator held.
+ * Return: a free block for the page cache, to be prepared like one from the
+ * buddy lists; NULL for all others.
+ */
+struct page *mcube_rmqueue_large(struct zone *zone, unsigned int order,
+				 int migratetype)
+{
+	struct page *page;
+
+	guard(rcu)();
+	page = rcu_access_pointer(zone->mcube) ?
+		pick(zone, order, migratetype) : NULL;
+	if (!page)
+		this_cpu_inc(mcube_stats.nr[MCUBE_UNCOVERED]);
+	return page;
 }
 
 /**
  * mcube_rmqueue() - a page of the store
  * @zone: zone that has passed watermark, cpuset and dirty checks.
+ * @migratetype: of the request.
  *
  * Context: any but NMI, no lock of the page allocator held.
  * Return: a free page, to be prepared like one from the buddy lists, or NULL.
  */
-struct page *mcube_rmqueue(struct zone *zone)
+struct page *mcube_rmqueue(struct zone *zone, int migratetype)
 {
 	struct page *page = NULL;
 	struct mcube_store *s;
@@ -304,9 +334,12 @@ struct page *mcube_rmqueue(struct zone *zone)
 		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
 		return NULL;
 	}
+	if (unlikely(migratetype != MIGRATE_MOVABLE))
+		return pick(zone, 0, migratetype);
 	hint = in_task() ? current->mcube_hint : 0;
 	if (unlikely(hint)) {
-		page = alloc_hinted(s, hint);
+		page = alloc_hinted(s, hint) ?:
+			mcube_pick(zone, 0, migratetype, hint);
 		if (page) {
 			this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
 			return page;

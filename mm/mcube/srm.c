@@ -13,6 +13,7 @@
  *   read(), write(), mmap() of a file
  *     longer than tl pages .............. run of the file, or by page index
  *     shorter ........................... run of the task: it reads many
+ *     read again and again (rescan.c) ... all colors
  *   all else: anonymous memory, shmem ... hop over the colors, one by one
  *
  *   mapping_alloc_folio() -> mcube_srm_alloc_folio()
@@ -20,9 +21,10 @@
  *        v
  *   page allocator -> mcube_rmqueue() -> a frame of that color, if there is
  *
- * The hint is all that the store is told.  Where it has no frame of the color
- * the page gets another, nothing is evicted for it, and the run ends: the next
- * one is dealt a color with more frames.
+ * The hint is all that the store is told.  Where it has no frame of the color,
+ * and the buddy lists neither (pick.c), the page gets another, nothing is
+ * evicted for it, and the run ends: the next one is dealt a color with more
+ * frames.
  *
  * State: one u32 in struct address_space, one in task_struct that children
  * inherit, so that the greps that a shell script starts one after the other
@@ -35,7 +37,11 @@
  * Differences from the paper (for those of the runs see runs.c):
  *
  *  - Folios of more than a page span several colors.  While the policy is on,
- *    files that could have larger ones get pages.
+ *    files that could have larger ones get pages; or runs of regions of several
+ *    colors (region.c), and folios that fit there.
+ *  - Pages of block devices have colors too, when they are read through the
+ *    device node.  Metadata of a mounted file system lies in the same mapping;
+ *    it is used again, and hops as memory does.
  *  - A mode without state for long files, for comparison: it has no races and
  *    gives a page its color back after eviction, but cannot avoid a color of
  *    which no frame is free.
@@ -55,9 +61,12 @@
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/stat.h>
 #include <linux/topology.h>
 
+#include "region.h"
 #include "runs.h"
+#include "scan.h"
 #include "srm.h"
 #include "store.h"
 
@@ -65,6 +74,7 @@
 
 struct mcube_srm_config mcube_srm_config = {
 	.tl = MCUBE_RUN_DEFAULT,
+	.rescan = 16,
 	.vm_hop = true,
 };
 
@@ -75,16 +85,17 @@ DEFINE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
 /* Taken once per run. */
 static DEFINE_SPINLOCK(palette_lock);
 static struct mcube_palette palette;
-static unsigned long color_free[MCUBE_MAX_VALUES];
+static unsigned long region_free[MCUBE_MAX_VALUES];
 
 static bool enabled;
 
-/* Valid for ever, but it may change once the policy is off. */
+/* They may change once the policy is off; who still uses them errs harmlessly. */
 static const struct mcube_map *map;
+static struct mcube_regions regions;
 
-static void count(enum mcube_srm_stat stat)
+static void count(enum mcube_srm_stat stat, unsigned int nr)
 {
-	this_cpu_inc(mcube_srm_stats.nr[stat]);
+	this_cpu_add(mcube_srm_stats.nr[stat], nr);
 }
 
 static void add_counts(struct mcube_store *s)
@@ -92,23 +103,24 @@ static void add_counts(struct mcube_store *s)
 	unsigned int color;
 
 	for (color = 0; color < mcube_srm_config.nr_colors; color++)
-		color_free[color] += max(atomic_read(&s->color_free[color]), 0);
+		region_free[regions.of[color]] +=
+			max(atomic_read(&s->color_free[color]), 0);
 }
 
 /*
- * Free frames by color where the page allocator will look first, which is the
+ * Free frames by region where the page allocator will look first, which is the
  * first zone above its low watermark; if there is none, in all zones.  False
  * if blocks can still be had there, which have all colors.
  */
 static bool few_left(void)
 {
 	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
-	size_t size = mcube_srm_config.nr_colors * sizeof(color_free[0]);
+	size_t size = regions.nr * sizeof(region_free[0]);
 	struct mcube_store *s;
 	struct zoneref *ref;
 	struct zone *zone;
 
-	memset(color_free, 0, size);
+	memset(region_free, 0, size);
 	guard(rcu)();
 	for_each_zone_zonelist(zone, ref, node_zonelist(numa_mem_id(), gfp),
 			       gfp_zone(gfp)) {
@@ -119,7 +131,7 @@ static bool few_left(void)
 			return false;
 		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone),
 				      gfp_zone(gfp), 0)) {
-			memset(color_free, 0, size);
+			memset(region_free, 0, size);
 			add_counts(s);
 			return true;
 		}
@@ -130,36 +142,82 @@ static bool few_left(void)
 
 static unsigned int deal(unsigned int tl)
 {
-	unsigned int color;
+	unsigned int region;
 
 	scoped_guard(spinlock, &palette_lock)
-		color = mcube_palette_deal(&palette,
-					   few_left() ? color_free : NULL, tl);
-	count(MCUBE_SRM_DEALT);
-	trace_mcube_srm_deal(color);
-	return color;
+		region = mcube_palette_deal(&palette,
+					    few_left() ? region_free : NULL, tl);
+	count(MCUBE_SRM_DEALT, 1);
+	trace_mcube_srm_deal(region, mcube_region_color(&regions, region, 0));
+	return region;
 }
 
-static unsigned int next_of(u32 *run, unsigned int tl)
+/* The region of a run's next @nr pages. */
+static unsigned int next_of(u32 *run, unsigned int tl, unsigned int nr)
 {
 	u32 epoch = mcube_srm_config.epoch, old = READ_ONCE(*run);
-	unsigned int left = mcube_run_left(old, epoch), color;
+	unsigned int left = mcube_run_left(old, epoch), region;
 
 	if (left) {
-		color = mcube_run_color(old);
+		region = mcube_run_color(old);
 		/* tl may have become less. */
 		left = min(left, tl);
 	} else {
-		color = deal(tl);
+		region = deal(tl);
 		left = tl;
 	}
-	WRITE_ONCE(*run, mcube_run_make(epoch, color, left - 1));
-	return color;
+	WRITE_ONCE(*run, mcube_run_make(epoch, region, left - min(left, nr)));
+	return region;
 }
 
 static u32 file_key(const struct inode *inode)
 {
 	return hash_64(inode->i_ino ^ ((u64)inode->i_sb->s_dev << 32), 32);
+}
+
+/**
+ * mcube_srm_max_order() - the order that a folio may have
+ * @mapping: of the file that it is for.
+ * @order: the order that it would have otherwise.
+ *
+ * Return: the lesser of @order and region_order, but not less than the file
+ * demands.
+ */
+unsigned int mcube_srm_max_order(struct address_space *mapping,
+				 unsigned int order)
+{
+	return max(min(order, mcube_srm_config.region_order),
+		   mapping_min_folio_order(mapping));
+}
+
+static bool is_covered(const struct inode *inode, gfp_t gfp, unsigned int order)
+{
+	bool movable = gfp_migratetype(gfp) == MIGRATE_MOVABLE;
+
+	/* Of a device, metadata is asked for as movable, data is not. */
+	return order <= mcube_srm_config.region_order && !current->mcube_hint &&
+		movable != S_ISBLK(inode->i_mode);
+}
+
+static bool is_of(struct folio *folio, unsigned int color)
+{
+	unsigned int got = mcube_dim_value(&map->color, folio_pfn(folio));
+
+	return folio_test_large(folio) ? regions.of[got] == regions.of[color] :
+					 got == color;
+}
+
+/* Part of a working set: all colors in turn, as memory has. */
+static struct folio *alloc_spread(gfp_t gfp, unsigned int order, pgoff_t index)
+{
+	struct folio *folio;
+
+	current->mcube_hint = MCUBE_HINT_FILE |
+		mcube_hint_make(index % mcube_srm_config.nr_colors, -1);
+	folio = filemap_alloc_folio_noprof(gfp, order);
+	current->mcube_hint = 0;
+	count(MCUBE_SRM_HOPPED, 1U << order);
+	return folio;
 }
 
 /**
@@ -175,36 +233,39 @@ static u32 file_key(const struct inode *inode)
 struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 				    unsigned int order, pgoff_t index)
 {
-	unsigned int tl = READ_ONCE(mcube_srm_config.tl), color;
+	unsigned int tl = READ_ONCE(mcube_srm_config.tl), nr = 1U << order;
 	const struct inode *inode = mapping->host;
+	unsigned int region, color;
 	struct folio *folio;
 	u32 *run = NULL;
 	bool is_long;
 
-	if (order || current->mcube_hint ||
-	    gfp_migratetype(gfp) != MIGRATE_MOVABLE) {
-		count(MCUBE_SRM_UNCOVERED);
+	if (!is_covered(inode, gfp, order)) {
+		count(MCUBE_SRM_UNCOVERED, 1);
 		return filemap_alloc_folio_noprof(gfp, order);
 	}
+	if (mcube_scan_spreads(READ_ONCE(mapping->mcube_scan)))
+		return alloc_spread(gfp, order, index);
 
 	is_long = i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
 	if (is_long && READ_ONCE(mcube_srm_config.mode) == MCUBE_SRM_STATELESS) {
-		color = mcube_run_stateless(file_key(inode), index, tl,
-					    mcube_srm_config.nr_colors);
+		region = mcube_run_stateless(file_key(inode), index, tl,
+					     regions.nr);
 	} else {
 		run = is_long ? &mapping->mcube_run : &current->mcube_run;
-		color = next_of(run, tl);
+		region = next_of(run, tl, nr);
 	}
+	color = mcube_region_color(&regions, region, index);
 
-	current->mcube_hint = mcube_hint_make(color, -1);
-	folio = filemap_alloc_folio_noprof(gfp, 0);
+	current->mcube_hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
+	folio = filemap_alloc_folio_noprof(gfp, order);
 	current->mcube_hint = 0;
 	if (!folio)
 		return NULL;
 
-	count(is_long ? MCUBE_SRM_FILE : MCUBE_SRM_TASK);
-	if (mcube_dim_value(&map->color, folio_pfn(folio)) != color) {
-		count(MCUBE_SRM_MISSED);
+	count(is_long ? MCUBE_SRM_FILE : MCUBE_SRM_TASK, nr);
+	if (!is_of(folio, color)) {
+		count(MCUBE_SRM_MISSED, nr);
 		if (run)
 			WRITE_ONCE(*run, 0);
 	}
@@ -237,15 +298,21 @@ void mcube_srm_stop(void)
 
 static int start(void)
 {
-	unsigned int nr = mcube_config.map->color.nr_values;
+	const struct mcube_dim *dim = &mcube_config.map->color;
+	int ret = 0;
 
-	if (nr < 2)
+	if (dim->nr_values < 2)
 		return -EOPNOTSUPP;
+	scoped_guard(spinlock, &palette_lock) {
+		ret = mcube_regions_init(&regions, dim,
+					 mcube_srm_config.region_order);
+		mcube_palette_init(&palette, regions.nr);
+	}
+	if (ret)
+		return -ERANGE;
 	map = mcube_config.map;
-	mcube_srm_config.nr_colors = nr;
+	mcube_srm_config.nr_colors = dim->nr_values;
 	mcube_srm_config.epoch++;
-	scoped_guard(spinlock, &palette_lock)
-		mcube_palette_init(&palette, nr);
 	mcube_count_start();
 	enabled = true;
 	static_branch_enable_cpuslocked(&mcube_srm_key);
@@ -259,7 +326,7 @@ static int start(void)
  *
  * Context: process, sleeps.
  * Return: 0; -ENODEV if the store is off, -EOPNOTSUPP if the address map has
- * but one color.
+ * but one color, -ERANGE if it has too few for region_order, or is a table.
  */
 int mcube_srm_enable(bool on)
 {
@@ -284,6 +351,26 @@ int mcube_srm_enable(bool on)
 bool mcube_srm_enabled(void)
 {
 	return READ_ONCE(enabled);
+}
+
+/**
+ * mcube_srm_set_region_order() - shall runs have regions of several colors?
+ * @order: folios of up to 2^@order pages have their place there; 0..4.
+ *
+ * Context: process, sleeps.
+ * Return: 0, or -EBUSY while the policy is on.
+ */
+int mcube_srm_set_region_order(unsigned int order)
+{
+	int ret = 0;
+
+	mcube_control_begin();
+	if (enabled)
+		ret = -EBUSY;
+	else
+		mcube_srm_config.region_order = order;
+	mcube_control_end();
+	return ret;
 }
 
 /**

@@ -14,6 +14,8 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
+struct address_space;
+
 #ifdef CONFIG_MCUBE_SRM
 
 /**
@@ -35,9 +37,12 @@ enum mcube_srm_mode {
  * @MCUBE_SRM_TASK: pages of short files that got that of their task's run.
  * @MCUBE_SRM_MISSED: pages that got another color than they should have.
  * @MCUBE_SRM_DEALT: runs begun.
+ * @MCUBE_SRM_SPREAD: pages moved to all colors as their file is read again and
+ *                    again.
  * @MCUBE_SRM_HOPPED: other pages, which hop over all colors.
- * @MCUBE_SRM_UNCOVERED: page-cache folios that are larger than a page, not
- *                       movable, or asked for by a task with a hint.
+ * @MCUBE_SRM_UNCOVERED: page-cache folios that are larger than a region, not
+ *                       movable and no device's, metadata, or asked for by a
+ *                       task with a hint.
  * @MCUBE_SRM_NR_STATS: number of counters.
  */
 enum mcube_srm_stat {
@@ -45,6 +50,7 @@ enum mcube_srm_stat {
 	MCUBE_SRM_TASK,
 	MCUBE_SRM_MISSED,
 	MCUBE_SRM_DEALT,
+	MCUBE_SRM_SPREAD,
 	MCUBE_SRM_HOPPED,
 	MCUBE_SRM_UNCOVERED,
 	MCUBE_SRM_NR_STATS,
@@ -61,6 +67,10 @@ DECLARE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
  * @tl: pages of a run.
  * @mode: see enum mcube_srm_mode.
  * @vm_hop: shall pages that are no file's hop?
+ * @region_order: runs have regions of the colors that 2^@region_order frames
+ *                have; constant while the policy is on.
+ * @rescan: pages of each color that a file may have which is spread when it is
+ *          read again and again; 0 for never.
  * @nr_colors: of the address map; constant while the policy is on.
  * @epoch: counts how often it was switched on.
  */
@@ -68,11 +78,15 @@ struct mcube_srm_config {
 	unsigned int tl;
 	enum mcube_srm_mode mode;
 	bool vm_hop;
+	unsigned int region_order;
+	unsigned int rescan;
 	unsigned int nr_colors;
 	u32 epoch;
 };
 
 extern struct mcube_srm_config mcube_srm_config;
+
+#define MCUBE_RESCAN_MAX	64U
 
 DECLARE_STATIC_KEY_FALSE(mcube_hop_key);
 
@@ -80,7 +94,9 @@ int mcube_srm_enable(bool on);
 bool mcube_srm_enabled(void);
 void mcube_srm_stop(void);
 void mcube_srm_set_hop(bool on);
+int mcube_srm_set_region_order(unsigned int order);
 unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
+void mcube_srm_spread(struct address_space *mapping, unsigned long pages);
 
 /**
  * mcube_srm_hops() - shall a page without a hint hop?

@@ -125,7 +125,7 @@ struct mcube_store {
  * @MCUBE_COLORED: pages handed out for a hint.
  * @MCUBE_FALLBACK: order-0 movable requests that the store could not serve,
  *                  or hints that it could not follow.
- * @MCUBE_UNCOVERED: movable requests of order > 0, which pass it by.
+ * @MCUBE_UNCOVERED: movable requests of order > 0 that passed it by.
  * @MCUBE_TAKEN: containers taken from the buddy lists.
  * @MCUBE_RETURNED: containers given back, wholly free, as there were spares
  *                  enough.
@@ -290,6 +290,10 @@ bool mcube_hint_select(u32 hint, const struct mcube_place *place,
 		       const unsigned long **sel, const unsigned long **sel2);
 bool mcube_hint_matches(u32 hint, const struct mcube_place *place,
 			const unsigned long *free);
+
+/* pick.c */
+struct page *mcube_pick(struct zone *zone, unsigned int order, int migratetype,
+			u32 hint);
 
 /* alloc.c */
 void mcube_cpu_release(int cpu);

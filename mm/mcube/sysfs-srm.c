@@ -14,6 +14,7 @@
 #include <linux/printk.h>
 #include <linux/sysfs.h>
 
+#include "region.h"
 #include "runs.h"
 #include "srm.h"
 #include "sysfs.h"
@@ -44,6 +45,9 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 		pr_warn_ratelimited("srm/enabled: first write 1 to alloc/enabled\n");
 	else if (ret == -EOPNOTSUPP)
 		pr_warn_ratelimited("srm/enabled: the address map has one color: write 0 to alloc/enabled, then masks to map/color_map\n");
+	else if (ret == -ERANGE)
+		pr_warn_ratelimited("srm/enabled: region_order %u leaves fewer than two regions of this address map: write a lower one to srm/region_order\n",
+				    mcube_srm_config.region_order);
 	return ret ?: count;
 }
 
@@ -89,6 +93,51 @@ static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return count;
 }
 
+static ssize_t region_order_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.region_order));
+}
+
+static ssize_t region_order_store(struct kobject *kobj,
+				  struct kobj_attribute *attr,
+				  const char *buf, size_t count)
+{
+	unsigned int order;
+	int ret = mcube_parse_uint(buf, count, 0, MCUBE_REGION_MAX, &order);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/region_order: expected 0 to %u\n",
+				    MCUBE_REGION_MAX);
+		return ret;
+	}
+	ret = mcube_srm_set_region_order(order);
+	if (ret)
+		pr_warn_ratelimited("srm/region_order: first write 0 to srm/enabled\n");
+	return ret ?: count;
+}
+
+static ssize_t rescan_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.rescan));
+}
+
+static ssize_t rescan_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	unsigned int rescan;
+	int ret = mcube_parse_uint(buf, count, 0, MCUBE_RESCAN_MAX, &rescan);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/rescan: expected 0 to %u pages\n",
+				    MCUBE_RESCAN_MAX);
+		return ret;
+	}
+	WRITE_ONCE(mcube_srm_config.rescan, rescan);
+	return count;
+}
+
 static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)
 {
@@ -112,12 +161,16 @@ static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
 static struct kobj_attribute tl_attr = __ATTR_RW(tl);
 static struct kobj_attribute mode_attr = __ATTR_RW(mode);
+static struct kobj_attribute region_order_attr = __ATTR_RW(region_order);
+static struct kobj_attribute rescan_attr = __ATTR_RW(rescan);
 static struct kobj_attribute vm_hop_attr = __ATTR_RW(vm_hop);
 
 static const struct attribute *srm_attrs[] = {
 	&enabled_attr.attr,
 	&tl_attr.attr,
 	&mode_attr.attr,
+	&region_order_attr.attr,
+	&rescan_attr.attr,
 	&vm_hop_attr.attr,
 	NULL,
 };
@@ -126,6 +179,7 @@ MCUBE_NUMBER_ATTR(file_pages, "%lu", mcube_srm_stat(MCUBE_SRM_FILE));
 MCUBE_NUMBER_ATTR(task_pages, "%lu", mcube_srm_stat(MCUBE_SRM_TASK));
 MCUBE_NUMBER_ATTR(missed, "%lu", mcube_srm_stat(MCUBE_SRM_MISSED));
 MCUBE_NUMBER_ATTR(dealt, "%lu", mcube_srm_stat(MCUBE_SRM_DEALT));
+MCUBE_NUMBER_ATTR(spread, "%lu", mcube_srm_stat(MCUBE_SRM_SPREAD));
 MCUBE_NUMBER_ATTR(hopped, "%lu", mcube_srm_stat(MCUBE_SRM_HOPPED));
 MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_srm_stat(MCUBE_SRM_UNCOVERED));
 
@@ -134,6 +188,7 @@ static struct attribute *stat_attrs[] = {
 	&task_pages_attr.attr,
 	&missed_attr.attr,
 	&dealt_attr.attr,
+	&spread_attr.attr,
 	&hopped_attr.attr,
 	&uncovered_attr.attr,
 	NULL,

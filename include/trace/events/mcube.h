@@ -106,22 +106,24 @@ TRACE_EVENT(mcube_fallback,
 
 #ifdef CONFIG_MCUBE_SRM
 
-/* A sequence of page-cache pages gets another color. */
+/* A sequence of page-cache pages gets another region: its number, a color. */
 TRACE_EVENT(mcube_srm_deal,
 
-	TP_PROTO(unsigned int color),
+	TP_PROTO(unsigned int region, unsigned int color),
 
-	TP_ARGS(color),
+	TP_ARGS(region, color),
 
 	TP_STRUCT__entry(
+		__field(unsigned int, region)
 		__field(unsigned int, color)
 	),
 
 	TP_fast_assign(
+		__entry->region = region;
 		__entry->color = color;
 	),
 
-	TP_printk("color=%u", __entry->color)
+	TP_printk("region=%u color=%u", __entry->region, __entry->color)
 );
 
 #endif /* CONFIG_MCUBE_SRM */

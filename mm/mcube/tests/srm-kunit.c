@@ -16,6 +16,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 
 #include "../../internal.h"
 #include "../internal.h"
@@ -199,6 +200,73 @@ static void free_frames_are_counted_by_color(struct kunit *test)
 	counts_are_right(test);
 }
 
+static int at(const void *a, const void *b)
+{
+	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct zone *some_zone(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_HIGHUSER_MOVABLE);
+	struct zone *zone;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	zone = page_zone(page);
+	__free_page(page);
+	return zone;
+}
+
+/* Blocks of an order out of the buddy lists: right, distinct, and given back. */
+static void pick_blocks(struct kunit *test, unsigned int order, unsigned int step)
+{
+	struct zone *zone = some_zone(test);
+	static unsigned long pfn[256];
+	unsigned int i, n = 0, color;
+	unsigned long flags;
+
+	for (i = 0; i < ARRAY_SIZE(pfn); i++) {
+		u32 hint = mcube_hint_make(i * step % COLORS, -1) | MCUBE_HINT_FILE;
+		struct page *page = mcube_pick(zone, order, MIGRATE_MOVABLE, hint);
+
+		if (!page)
+			continue;
+		pfn[n++] = page_to_pfn(page);
+		color = mcube_dim_value(&mcube_config.map->color, pfn[n - 1]);
+		KUNIT_EXPECT_TRUE(test, IS_ALIGNED(pfn[n - 1], 1UL << order));
+		KUNIT_EXPECT_EQ(test, color >> order, i * step % COLORS >> order);
+		KUNIT_EXPECT_EQ(test, page_count(page), 0);
+		KUNIT_EXPECT_FALSE(test, PageBuddy(page));
+	}
+	/* Memory is plenty at boot. */
+	KUNIT_EXPECT_EQ(test, n, ARRAY_SIZE(pfn));
+	sort(pfn, n, sizeof(pfn[0]), at, NULL);
+	for (i = 1; i < n; i++)
+		KUNIT_EXPECT_GE(test, pfn[i], pfn[i - 1] + (1UL << order));
+	spin_lock_irqsave(&zone->lock, flags);
+	while (n--)
+		__putback_isolated_page(pfn_to_page(pfn[n]), order, MIGRATE_MOVABLE);
+	spin_unlock_irqrestore(&zone->lock, flags);
+}
+
+static void blocks_are_picked_by_region(struct kunit *test)
+{
+	unsigned int order;
+
+	for (order = 0; order <= 3; order++) {
+		KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
+		KUNIT_ASSERT_EQ(test, mcube_srm_set_region_order(order), 0);
+		KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+		pick_blocks(test, order, 1);
+		pick_blocks(test, order, 7);
+		/* All of one region. */
+		pick_blocks(test, order, COLORS);
+	}
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_region_order(0), 0);
+}
+
 static void srm_goes_with_the_store(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
@@ -228,6 +296,7 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(runs_pack_and_unpack),
 	KUNIT_CASE(palette_deals_the_oldest_that_has_enough),
 	KUNIT_CASE(free_frames_are_counted_by_color),
+	KUNIT_CASE(blocks_are_picked_by_region),
 	KUNIT_CASE(srm_goes_with_the_store),
 	KUNIT_CASE(memory_hops_over_the_colors),
 	{}

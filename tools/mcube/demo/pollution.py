@@ -28,7 +28,7 @@ COUNTS = {"llc_refs": "LLC references", "llc_misses": "LLC misses",
 def machine():
     """Options of the guest."""
     return {"smp": 2, "mem": "1G", "model": MODEL, "icount": True, "programs": ["perf"],
-            "drives": [guests.disk("demo-pollution", 64)]}
+            "drives": [guests.disk("demo-pollution", mebi=64)]}
 
 
 def prepare(root):

@@ -19,7 +19,7 @@ packages=(
 	# user-space units, kselftests, lint
 	libcap-dev libnuma-dev python3-ply sparse codespell shellcheck
 	# guests, load generators, pictures
-	qemu-system-x86 busybox-static e2fsprogs stress-ng numactl linux-perf
+	qemu-system-x86 busybox-static e2fsprogs xfsprogs stress-ng numactl linux-perf
 	python3-matplotlib procps file
 	# the mcube command in guests, its manual
 	util-linux mandoc

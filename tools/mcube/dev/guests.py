@@ -119,7 +119,7 @@ def selftests_on_nodes(folder, names, nodes):
 
 def run_selftests(folder, names, name, label, env=None, **opt):
     """One guest with some of the installed tests."""
-    guest = Guest(image(), programs=["timeout"], drives=[disk(name)], **opt)
+    guest = Guest(image(), programs=["timeout"], drives=[disk(name), disk(name, "xfs")], **opt)
     guest.root.tree(folder, "kselftest")
     chosen = " ".join(f"-t mcube:{n}" for n in names)
     result = guest.run(f"cd /kselftest && ./run_kselftest.sh {chosen}\n", name,
@@ -152,14 +152,18 @@ def command(name="command", **machine):
     return ktap.parse(result.output, name) + [verdict(name, result)]
 
 
-def disk(name, mebi=512):
-    """An ext4 image to attach."""
-    path = BUILD / f"guest/{name}.img"
+MAKE_FS = {"ext4": ("/sbin/mke2fs", "-q", "-t", "ext4", "-F"),
+           "xfs": ("/sbin/mkfs.xfs", "-q", "-f")}
+
+
+def disk(name, kind="ext4", mebi=512):
+    """An image with an empty file system, to attach."""
+    path = BUILD / f"guest/{name}.{kind}"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     with open(path, "wb") as f:
         f.truncate(mebi << 20)
-    ui.sh("/sbin/mke2fs", "-q", "-t", "ext4", "-F", path)
+    ui.sh(*MAKE_FS[kind], path)
     return path
 
 

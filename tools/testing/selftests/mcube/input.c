@@ -30,6 +30,8 @@ static const char * const settings[] = {
 	MCUBE_SRM "enabled",
 	MCUBE_SRM "tl",
 	MCUBE_SRM "mode",
+	MCUBE_SRM "region_order",
+	MCUBE_SRM "rescan",
 	MCUBE_SRM "vm_hop",
 	MCUBE_HINT,
 };
@@ -43,6 +45,8 @@ static const char * const writable[] = {
 	MCUBE_SRM "enabled",
 	MCUBE_SRM "tl",
 	MCUBE_SRM "mode",
+	MCUBE_SRM "region_order",
+	MCUBE_SRM "rescan",
 	MCUBE_SRM "vm_hop",
 	MCUBE_HINT,
 };
@@ -65,6 +69,14 @@ static const char * const bad_order[] = {
 
 static const char * const bad_tl[] = {
 	"0", "4097", "8192", "65536", "2147483648", "4294967295", NULL
+};
+
+static const char * const bad_region_order[] = {
+	"5", "6", "10", "255", "2147483648", "4294967295", NULL
+};
+
+static const char * const bad_rescan[] = {
+	"65", "100", "4096", "2147483648", "4294967295", NULL
 };
 
 static const char * const bad_mode[] = {
@@ -321,6 +333,16 @@ TEST_F_TIMEOUT(input, srm, 300)
 	refused(_metadata, self, MCUBE_SRM "mode", bad_mode);
 	refused_odd_forms(_metadata, self, MCUBE_SRM "mode", "stateless");
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "mode", "runs"));
+
+	refused(_metadata, self, MCUBE_SRM "region_order", bad_numbers);
+	refused(_metadata, self, MCUBE_SRM "region_order", bad_region_order);
+	refused_odd_forms(_metadata, self, MCUBE_SRM "region_order", "4");
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "region_order", "0"));
+
+	refused(_metadata, self, MCUBE_SRM "rescan", bad_numbers);
+	refused(_metadata, self, MCUBE_SRM "rescan", bad_rescan);
+	refused_odd_forms(_metadata, self, MCUBE_SRM "rescan", "64");
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "rescan", "16"));
 }
 
 TEST_F_TIMEOUT(input, busy_while_on, 120)
@@ -465,7 +487,8 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		"container_order", "containers", "free_pages", "served",
 		"colored", "fallback", "uncovered", "taken", "returned",
 		"dissolved", "tl", "vm_hop", "file_pages", "task_pages",
-		"missed", "dealt", "hopped",
+		"missed", "dealt", "hopped", "spread", "region_order",
+		"rescan",
 	};
 	char path[512], text[4096];
 	struct dirent *e;

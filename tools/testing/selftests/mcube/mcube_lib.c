@@ -173,20 +173,33 @@ long mcube_set_aside(void)
 	return mcube_read_num(MCUBE_POOL);
 }
 
+static const char *mount_disk(const char *variable, const char *device,
+			      const char *type, const char *mount_at,
+			      bool *mounted)
+{
+	const char *dir = getenv(variable);
+
+	*mounted = false;
+	if (dir)
+		return dir;
+	mkdir(mount_at, 0700);
+	*mounted = !mount(device, mount_at, type, 0, NULL);
+	return *mounted ? mount_at : NULL;
+}
+
 /*
  * A directory on a file system with a device below: MCUBE_DISK_DIR, or ext4 on
  * /dev/vda, which is then @mounted at @mount_at.  NULL if there is neither.
  */
 const char *mcube_disk(const char *mount_at, bool *mounted)
 {
-	const char *dir = getenv("MCUBE_DISK_DIR");
+	return mount_disk("MCUBE_DISK_DIR", MCUBE_DISK, "ext4", mount_at, mounted);
+}
 
-	*mounted = false;
-	if (dir)
-		return dir;
-	mkdir(mount_at, 0700);
-	*mounted = !mount("/dev/vda", mount_at, "ext4", 0, NULL);
-	return *mounted ? mount_at : NULL;
+/* Likewise, one with folios of several pages: MCUBE_XFS_DIR, or /dev/vdb. */
+const char *mcube_xfs(const char *mount_at, bool *mounted)
+{
+	return mount_disk("MCUBE_XFS_DIR", "/dev/vdb", "xfs", mount_at, mounted);
 }
 
 /* The seed in brackets. */

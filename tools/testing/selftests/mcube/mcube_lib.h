@@ -29,6 +29,7 @@
 #define PAGE_SIZE_		4096UL
 #define MIB			(1UL << 20)
 #define HUGE_PAGES		512UL
+#define MCUBE_DISK		"/dev/vda"
 
 /* Files. */
 int mcube_write_bytes(const char *path, const void *buf, size_t len);
@@ -77,6 +78,7 @@ int mcube_max_node(void);
 void mcube_drain(void);
 long mcube_set_aside(void);
 const char *mcube_disk(const char *mount_at, bool *mounted);
+const char *mcube_xfs(const char *mount_at, bool *mounted);
 
 /* The kernel's accounts, in pages. */
 struct mcube_memory {

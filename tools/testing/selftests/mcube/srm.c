@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
-#include "mcube_lib.h"
+#include "srm_lib.h"
 
 #define MOUNT		"/tmp/mcube-srm"
-#define COLORS		16	/* of MCUBE_TEST_COLORS */
+#define COLORS		SRM_COLORS
 #define TL		64UL
 #define LONG		(32 * TL)
 
@@ -30,104 +30,6 @@ FIXTURE(srm) {
 	bool mounted;
 	unsigned int color[LONG];
 };
-
-static long stat_of(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), MCUBE_SRM "stats/%s", name);
-	return mcube_read_num(path);
-}
-
-static void forget_files(void)
-{
-	sync();
-	mcube_write("/proc/sys/vm/drop_caches", "3");
-}
-
-/* Off and on: what files and tasks remember is void. */
-static int restart(void)
-{
-	return mcube_write(MCUBE_SRM "enabled", "0") ?: mcube_write(MCUBE_SRM "enabled", "1");
-}
-
-static int write_file(const char *path, size_t pages)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret = 0;
-	char page[PAGE_SIZE_];
-	size_t i;
-
-	if (fd < 0)
-		return -errno;
-	for (i = 0; i < pages && !ret; i++) {
-		memset(page, i, sizeof(page));
-		if (write(fd, page, sizeof(page)) != sizeof(page))
-			ret = -EIO;
-	}
-	close(fd);
-	return ret;
-}
-
-static int read_file(const char *path, size_t pages)
-{
-	int fd = open(path, O_RDONLY), ret = 0;
-	char page[PAGE_SIZE_];
-	size_t i;
-
-	if (fd < 0)
-		return -errno;
-	for (i = 0; i < pages && !ret; i++)
-		if (read(fd, page, sizeof(page)) != sizeof(page) ||
-		    page[0] != (char)i || page[PAGE_SIZE_ - 1] != (char)i)
-			ret = -EIO;
-	close(fd);
-	return ret;
-}
-
-/* Colors of a file's cached pages. */
-static int file_colors(const struct mcube_dim *dim, const char *path,
-		       size_t pages, unsigned int *color)
-{
-	int fd = open(path, O_RDONLY), ret;
-	volatile char sum = 0;
-	uint64_t pfn[LONG];
-	size_t i;
-	char *p;
-
-	if (fd < 0)
-		return -errno;
-	p = mmap(NULL, pages * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	if (p == MAP_FAILED)
-		return -errno;
-	for (i = 0; i < pages; i++)
-		sum += p[i * PAGE_SIZE_];
-	ret = mcube_pfns(p, pages, pfn);
-	for (i = 0; i < pages && !ret; i++)
-		color[i] = mcube_value(dim, pfn[i]);
-	munmap(p, pages * PAGE_SIZE_);
-	return ret;
-}
-
-/* Pages that have not the color of the first one of their run. */
-static size_t strays(const unsigned int *color, size_t pages, size_t run)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < pages; i++)
-		n += color[i] != color[i / run * run];
-	return n;
-}
-
-/* Runs that have the color of the one before. */
-static size_t repeats(const unsigned int *color, size_t pages, size_t run)
-{
-	size_t i, n = 0;
-
-	for (i = run; i < pages; i += run)
-		n += color[i] == color[i - run];
-	return n;
-}
 
 FIXTURE_SETUP(srm)
 {
@@ -152,9 +54,9 @@ FIXTURE_SETUP(srm)
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
-	ASSERT_EQ(0, write_file(self->file, LONG));
-	forget_files();
-	ASSERT_EQ(0, restart());
+	ASSERT_EQ(0, srm_write_file(self->file, LONG));
+	srm_forget_files();
+	ASSERT_EQ(0, srm_restart());
 }
 
 FIXTURE_TEARDOWN_PARENT(srm)
@@ -173,34 +75,34 @@ FIXTURE_TEARDOWN_PARENT(srm)
 	mcube_restore(&self->saved);
 }
 
-/* A file that was read, in order, after restart(). */
+/* A file that was read, in order, after srm_restart(). */
 static void check_runs(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(srm) *self, long missed)
 {
-	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
-	missed = stat_of("missed") - missed;
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	missed = srm_stat("missed") - missed;
 	EXPECT_LE(missed, (long)LONG / 100);
 	/* A page missed ends its run; none was and all is exact. */
 	if (!missed) {
-		EXPECT_EQ(0, strays(self->color, LONG, TL));
-		EXPECT_EQ(0, repeats(self->color, LONG, TL));
+		EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
+		EXPECT_EQ(0, srm_repeats(self->color, LONG, TL));
 	}
 }
 
 TEST_F_TIMEOUT(srm, long_file_read, 120)
 {
-	long missed = stat_of("missed"), pages = stat_of("file_pages");
-	long dealt = stat_of("dealt");
+	long missed = srm_stat("missed"), pages = srm_stat("file_pages");
+	long dealt = srm_stat("dealt");
 
-	ASSERT_EQ(0, read_file(self->file, LONG));
-	EXPECT_LE((long)LONG, stat_of("file_pages") - pages);
-	EXPECT_LE((long)(LONG / TL), stat_of("dealt") - dealt);
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	EXPECT_LE((long)LONG, srm_stat("file_pages") - pages);
+	EXPECT_LE((long)(LONG / TL), srm_stat("dealt") - dealt);
 	check_runs(_metadata, self, missed);
 }
 
 TEST_F_TIMEOUT(srm, long_file_mapped, 120)
 {
-	long missed = stat_of("missed");
+	long missed = srm_stat("missed");
 	int fd = open(self->file, O_RDONLY);
 	size_t i;
 	char *p;
@@ -218,14 +120,14 @@ TEST_F_TIMEOUT(srm, long_file_mapped, 120)
 /* While it is written it is short at first: the task's run, then the file's. */
 TEST_F_TIMEOUT(srm, long_file_written, 120)
 {
-	long task = stat_of("task_pages"), file = stat_of("file_pages");
+	long task = srm_stat("task_pages"), file = srm_stat("file_pages");
 	size_t i, changes = 0;
 
 	ASSERT_EQ(0, unlink(self->file));
-	ASSERT_EQ(0, write_file(self->file, LONG));
-	EXPECT_LE((long)TL, stat_of("task_pages") - task);
-	EXPECT_LE((long)(LONG - TL - 2), stat_of("file_pages") - file);
-	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(0, srm_write_file(self->file, LONG));
+	EXPECT_LE((long)TL, srm_stat("task_pages") - task);
+	EXPECT_LE((long)(LONG - TL - 2), srm_stat("file_pages") - file);
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
 	for (i = 1; i < LONG; i++)
 		changes += self->color[i] != self->color[i - 1];
 	EXPECT_LE(changes, LONG / TL + 2);
@@ -241,9 +143,9 @@ static void make_short_files(struct __test_metadata *_metadata,
 
 	for (i = 0; i < 40; i++) {
 		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
-		ASSERT_EQ(0, write_file(path, 4));
+		ASSERT_EQ(0, srm_write_file(path, 4));
 	}
-	forget_files();
+	srm_forget_files();
 }
 
 static void check_short_files(struct __test_metadata *_metadata,
@@ -255,27 +157,27 @@ static void check_short_files(struct __test_metadata *_metadata,
 	for (i = 0; i < 40; i++) {
 		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
 		if (i < files)
-			EXPECT_EQ(0, file_colors(&self->dim, path, 4,
-						 self->color + 4 * i));
+			EXPECT_EQ(0, srm_file_colors(&self->dim, path, 4,
+						     self->color + 4 * i));
 		unlink(path);
 	}
-	EXPECT_EQ(0, strays(self->color, 4 * files, run));
-	EXPECT_EQ(0, repeats(self->color, 4 * files, run));
+	EXPECT_EQ(0, srm_strays(self->color, 4 * files, run));
+	EXPECT_EQ(0, srm_repeats(self->color, 4 * files, run));
 }
 
 TEST_F_TIMEOUT(srm, short_files_share_the_run_of_their_reader, 120)
 {
-	long missed = stat_of("missed");
+	long missed = srm_stat("missed");
 	char path[192];
 	int i;
 
 	make_short_files(_metadata, self);
-	ASSERT_EQ(0, restart());
+	ASSERT_EQ(0, srm_restart());
 	for (i = 0; i < 40; i++) {
 		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
-		ASSERT_EQ(0, read_file(path, 4));
+		ASSERT_EQ(0, srm_read_file(path, 4));
 	}
-	ASSERT_EQ(missed, stat_of("missed"));
+	ASSERT_EQ(missed, srm_stat("missed"));
 	check_short_files(_metadata, self, TL, 40);
 }
 
@@ -285,16 +187,16 @@ TEST_F_TIMEOUT(srm, short_files_read_by_children, 120)
 	int i, status;
 
 	make_short_files(_metadata, self);
-	ASSERT_EQ(0, restart());
+	ASSERT_EQ(0, srm_restart());
 	/* The parent begins the run, its children inherit it. */
 	for (i = 0; i < 12; i++) {
 		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
 		if (!i) {
-			ASSERT_EQ(0, read_file(path, 4));
+			ASSERT_EQ(0, srm_read_file(path, 4));
 			continue;
 		}
 		if (!fork())
-			_exit(read_file(path, 4) ? 1 : 0);
+			_exit(srm_read_file(path, 4) ? 1 : 0);
 		ASSERT_LT(0, wait(&status));
 		EXPECT_EQ(0, status);
 	}
@@ -346,14 +248,14 @@ TEST_F_TIMEOUT(srm, stateless_colors_come_back, 120)
 	size_t i;
 
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", "stateless"));
-	ASSERT_EQ(0, read_file(self->file, LONG));
-	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
-	EXPECT_EQ(0, strays(self->color, LONG, TL));
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
 	for (i = TL; i < LONG; i += TL)
 		EXPECT_EQ(self->color[i], (self->color[i - TL] + 1) % COLORS);
-	forget_files();
-	ASSERT_EQ(0, read_file(self->file, LONG));
-	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, again));
+	srm_forget_files();
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, again));
 	EXPECT_EQ(0, memcmp(self->color, again, sizeof(again)));
 }
 
@@ -372,11 +274,11 @@ TEST_F_TIMEOUT(srm, tl_changes_while_a_file_is_read, 120)
 		ASSERT_EQ(PAGE_SIZE_, pread(fd, page, sizeof(page), i * PAGE_SIZE_));
 	}
 	close(fd);
-	ASSERT_EQ(0, file_colors(&self->dim, self->file, 96, self->color));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, 96, self->color));
 	/* 32 were left of the first run; 16 of them remain. */
-	EXPECT_EQ(0, strays(self->color, 48, 48));
-	EXPECT_EQ(0, strays(self->color + 48, 48, 16));
-	EXPECT_EQ(0, repeats(self->color + 48, 48, 16));
+	EXPECT_EQ(0, srm_strays(self->color, 48, 48));
+	EXPECT_EQ(0, srm_strays(self->color + 48, 48, 16));
+	EXPECT_EQ(0, srm_repeats(self->color + 48, 48, 16));
 	EXPECT_NE(self->color[47], self->color[48]);
 }
 
@@ -385,13 +287,13 @@ TEST_F_TIMEOUT(srm, off_leaves_nothing, 120)
 	long file, task;
 
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
-	file = stat_of("file_pages");
-	task = stat_of("task_pages");
-	ASSERT_EQ(0, read_file(self->file, LONG));
-	EXPECT_EQ(file, stat_of("file_pages"));
-	EXPECT_EQ(task, stat_of("task_pages"));
-	ASSERT_EQ(0, file_colors(&self->dim, self->file, LONG, self->color));
-	EXPECT_LE(LONG / 4, strays(self->color, LONG, TL));
+	file = srm_stat("file_pages");
+	task = srm_stat("task_pages");
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	EXPECT_EQ(file, srm_stat("file_pages"));
+	EXPECT_EQ(task, srm_stat("task_pages"));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_LE(LONG / 4, srm_strays(self->color, LONG, TL));
 
 	/* It stands on the store. */
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions: the cache colors that larger folios have
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * An aligned block of 2^k frames has several colors, and which ones it has
+ * divides the colors into regions: in a map that is linear over XOR
+ *
+ *   color(base + i) = color(base) ^ color(i)        base aligned, i < 2^k
+ *
+ * so two blocks have all their colors in common, or none.
+ *
+ *   color 0 1 2 3 | 4 5 6 7 | 8 9 10 11 | ...       k = 2, lowest bits
+ *         region 0  region 1  region 2
+ *
+ * A sequence that is given a region instead of a color may have folios of up to
+ * 2^k pages, for which it pays with 2^k times the share of the cache.  Where
+ * the hash of a sliced cache mixes higher bits in, colors of a region are not
+ * adjacent, and where the lowest bits do not count, a region has fewer.
+ */
+
+#include <linux/errno.h>
+#include <linux/string.h>
+
+#include "region.h"
+
+/**
+ * mcube_regions_init() - divide the colors of a map
+ * @r: filled in.
+ * @dim: the map's colors.
+ * @order: blocks have 2^@order frames, at most MCUBE_REGION_MAX.
+ *
+ * Return: 0; -EOPNOTSUPP if the map is a table and @order not 0, as blocks can
+ * overlap then; -ERANGE if there are fewer than two regions.
+ */
+int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
+		       unsigned int order)
+{
+	bool seen[MCUBE_MAX_VALUES] = { false };
+	u8 span[1U << MCUBE_REGION_MAX];
+	unsigned int color, i, value;
+
+	memset(r, 0, sizeof(*r));
+	if (order && dim->table_len)
+		return -EOPNOTSUPP;
+	for (i = 0; i < 1U << order; i++) {
+		value = order ? mcube_dim_value(dim, i) : 0;
+		if (!seen[value])
+			span[r->per++] = value;
+		seen[value] = true;
+	}
+	memset(seen, 0, sizeof(seen));
+	for (color = 0; color < dim->nr_values; color++) {
+		if (seen[color])
+			continue;
+		for (i = 0; i < r->per; i++) {
+			value = color ^ span[i];
+			seen[value] = true;
+			r->of[value] = r->nr;
+			r->color[r->nr * r->per + i] = value;
+		}
+		r->nr++;
+	}
+	return r->nr < 2 ? -ERANGE : 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Regions: the cache colors that larger folios have.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pure: integers only.  See region.c for the idea.
+ */
+#ifndef _MM_MCUBE_REGION_H
+#define _MM_MCUBE_REGION_H
+
+#include <linux/mcube_map.h>
+#include <linux/types.h>
+
+/* Largest region: 64 KiB with 4 KiB pages. */
+#define MCUBE_REGION_MAX	4U
+
+/**
+ * struct mcube_regions - a map's colors, divided
+ * @nr: number of regions.
+ * @per: colors of each.
+ * @of: by color, the region that it is part of.
+ * @color: the colors, region by region.
+ */
+struct mcube_regions {
+	unsigned int nr;
+	unsigned int per;
+	u8 of[MCUBE_MAX_VALUES];
+	u8 color[MCUBE_MAX_VALUES];
+};
+
+int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
+		       unsigned int order);
+
+/**
+ * mcube_region_color() - a color of a region
+ * @r: the regions.
+ * @region: which.
+ * @i: any number; in turn it yields all colors of the region.
+ *
+ * Return: the color.
+ */
+static inline unsigned int mcube_region_color(const struct mcube_regions *r,
+					      unsigned int region, u64 i)
+{
+	/* @per is a power of two. */
+	return r->color[region * r->per + (i & (r->per - 1))];
+}
+
+#endif /* _MM_MCUBE_REGION_H */

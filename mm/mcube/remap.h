@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Moving pages of the page cache to other colors.
+ *
+ * Copyright (C) 2026 The mcube authors
+ */
+#ifndef _MM_MCUBE_REMAP_H
+#define _MM_MCUBE_REMAP_H
+
+struct address_space;
+
+unsigned int mcube_remap(struct address_space *mapping, unsigned long pages,
+			 unsigned int nr_colors);
+
+#endif /* _MM_MCUBE_REMAP_H */

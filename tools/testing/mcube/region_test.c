@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions of colors: examples, and random maps against the definition.
+ */
+#include "mcube_test.h"
+
+#include "region.h"
+
+static struct mcube_regions regions;
+
+static struct mcube_dim dim_of(const char *text)
+{
+	struct mcube_dim dim;
+
+	EXPECT_EQ(mcube_dim_parse(&dim, text, strlen(text), NULL), 0);
+	return dim;
+}
+
+TEST(order_0_leaves_colors_as_they_are)
+{
+	struct mcube_dim dim = dim_of("0x1000 0x2000 0x4000 0x8000");
+	unsigned int i;
+
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 0), 0);
+	EXPECT_EQ(regions.nr, 16);
+	EXPECT_EQ(regions.per, 1);
+	for (i = 0; i < 16; i++) {
+		EXPECT_EQ(regions.of[i], i);
+		EXPECT_EQ(mcube_region_color(&regions, i, 12345 * i), i);
+	}
+}
+
+TEST(plain_bits_give_adjacent_colors)
+{
+	struct mcube_dim dim = dim_of("0x1000 0x2000 0x4000 0x8000");
+	unsigned int i;
+
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 2), 0);
+	EXPECT_EQ(regions.nr, 4);
+	EXPECT_EQ(regions.per, 4);
+	for (i = 0; i < 16; i++) {
+		EXPECT_EQ(regions.of[i], i / 4);
+		EXPECT_EQ(mcube_region_color(&regions, i / 4, i), i);
+	}
+	/* All colors are one region: nothing left to choose from. */
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 4), -ERANGE);
+}
+
+TEST(bits_that_do_not_count_make_regions_smaller)
+{
+	struct mcube_dim dim = dim_of("0x2000 0x10000");
+
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 2), 0);
+	EXPECT_EQ(regions.nr, 2);
+	EXPECT_EQ(regions.per, 2);
+	dim = dim_of("0x10000 0x20000");
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 4), 0);
+	EXPECT_EQ(regions.nr, 4);
+	EXPECT_EQ(regions.per, 1);
+}
+
+TEST(tables_have_colors_only)
+{
+	struct mcube_dim dim;
+	const u8 table[] = { 0, 1, 2 };
+	u64 mask = 0x1000;
+
+	EXPECT_EQ(mcube_dim_init(&dim, &mask, 1, table, 3, 0, NULL), 0);
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 0), 0);
+	EXPECT_EQ(regions.nr, dim.nr_values);
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 1), -EOPNOTSUPP);
+}
+
+/* Aligned blocks: all colors of one region, each as often, and no other. */
+static bool holds(const struct mcube_dim *dim, unsigned int order)
+{
+	unsigned int n = 1U << order, i, region;
+	u64 base = (u64)get_random_u32() << order;
+	unsigned int times[MCUBE_MAX_VALUES] = { 0 };
+
+	region = regions.of[mcube_dim_value(dim, base)];
+	for (i = 0; i < n; i++)
+		times[mcube_dim_value(dim, base + i)]++;
+	for (i = 0; i < dim->nr_values; i++)
+		if (!EXPECT_EQ(times[i],
+			       regions.of[i] == region ? n / regions.per : 0))
+			return false;
+	for (i = 0; i < regions.per; i++)
+		if (!EXPECT_EQ(regions.of[mcube_region_color(&regions, region, i)],
+			       region))
+			return false;
+	return true;
+}
+
+TEST(random_maps_hold_to_the_definition)
+{
+	unsigned long round;
+
+	for (round = 0; round < 20000 * test_scale(); round++) {
+		unsigned int nr = 1 + get_random_u32_below(MCUBE_MAX_MASKS);
+		unsigned int order = get_random_u32_below(MCUBE_REGION_MAX + 1);
+		u64 mask[MCUBE_MAX_MASKS];
+		struct mcube_dim dim;
+		unsigned int i;
+		int ret;
+
+		for (i = 0; i < nr; i++)
+			mask[i] = (u64)get_random_u32_below(1U << 20) << PAGE_SHIFT;
+		if (mcube_dim_init(&dim, mask, nr, NULL, 0, 0, NULL))
+			continue;
+		ret = mcube_regions_init(&regions, &dim, order);
+		if (!EXPECT_EQ(ret, regions.nr < 2 ? -ERANGE : 0) ||
+		    !EXPECT_EQ(regions.nr * regions.per, dim.nr_values) ||
+		    !holds(&dim, order))
+			return;
+	}
+}

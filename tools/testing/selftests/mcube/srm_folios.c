@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer where the store has no easy time: free memory in small pieces, a
+ * page cache that fills memory, folios of several pages, block devices.
+ *
+ * Needs the disk that srm.c needs.  Large folios need a file system that has
+ * them: MCUBE_XFS_DIR, or xfs on /dev/vdb.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+#include "srm_lib.h"
+
+#define MOUNT		"/tmp/mcube-srm"
+#define TL		64UL
+#define LONG		(16 * TL)
+#define REGION_ORDER	2
+#define REGION		(1U << REGION_ORDER)
+
+#define KPF_COMPOUND_HEAD	15
+#define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
+
+FIXTURE(srm_folios) {
+	struct mcube_saved saved;
+	struct mcube_dim dim;
+	long pool;
+	char lru_gen[32];
+	char file[160];
+	const char *dir;
+	bool mounted;
+	unsigned int color[LONG];
+};
+
+FIXTURE_SETUP(srm_folios)
+{
+	const char *why = mcube_unusable();
+
+	mcube_save(&self->saved);
+	self->pool = mcube_read_num(MCUBE_POOL);
+	mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen));
+	if (why)
+		SKIP(return, "%s", why);
+	if (!mcube_exists(MCUBE_SRM "enabled"))
+		SKIP(return, "no CONFIG_MCUBE_SRM");
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
+	ASSERT_EQ(0, mcube_write(MCUBE_MAP "color_map", MCUBE_TEST_COLORS));
+	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
+}
+
+FIXTURE_TEARDOWN_PARENT(srm_folios)
+{
+	if (mcube_unusable() || !mcube_exists(MCUBE_SRM "enabled"))
+		return;
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	mcube_write(MCUBE_SRM "region_order", "0");
+	mcube_write(MCUBE_SRM "tl", "256");
+	if (self->file[0])
+		unlink(self->file);
+	if (self->mounted)
+		EXPECT_EQ(0, umount(MOUNT));
+	EXPECT_EQ(0, mcube_off());
+	if (self->pool >= 0)
+		mcube_write_num(MCUBE_POOL, self->pool);
+	if (self->lru_gen[0])
+		mcube_write(LRU_GEN, self->lru_gen);
+	mcube_restore(&self->saved);
+}
+
+static int switch_on(unsigned int region_order)
+{
+	return mcube_write(MCUBE_SRM "enabled", "0") ?:
+	       mcube_write_num(MCUBE_SRM "region_order", region_order) ?:
+	       mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS) ?:
+	       mcube_write(MCUBE_SRM "enabled", "1");
+}
+
+/* A long file, not cached. */
+static void make_file(struct __test_metadata *_metadata,
+		      FIXTURE_DATA(srm_folios) *self)
+{
+	snprintf(self->file, sizeof(self->file), "%s/mcube-folios", self->dir);
+	ASSERT_EQ(0, srm_write_file(self->file, LONG));
+	srm_forget_files();
+}
+
+/* Pages whose color is not of the region that their run began in. */
+static size_t outside(const unsigned int *color, size_t pages)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < pages; i++)
+		n += color[i] / REGION != color[i / TL * TL] / REGION;
+	return n;
+}
+
+/* Runs in which not all colors of a region are found. */
+static size_t uneven(const unsigned int *color, size_t pages)
+{
+	size_t i, k, n = 0;
+
+	for (i = 0; i < pages; i += TL) {
+		unsigned int seen = 0;
+
+		for (k = i; k < i + TL; k++)
+			seen |= 1U << color[k] % REGION;
+		n += seen != (1U << REGION) - 1;
+	}
+	return n;
+}
+
+/* Free memory, but for a page in use in each piece of 256. */
+static char *break_memory(struct __test_metadata *_metadata, size_t *pages)
+{
+	struct mcube_memory m;
+	uint64_t *pfn;
+	size_t i, n;
+	char *p;
+
+	/* Watermarks go by all memory, not by what is free. */
+	mcube_memory(&m);
+	n = m.free - m.managed / 20 - 4096;
+	p = mcube_map_anon(n);
+	pfn = malloc(n * sizeof(*pfn));
+	ASSERT_NE(NULL, p) return NULL;
+	ASSERT_NE(NULL, pfn) return NULL;
+	for (i = 0; i < n; i++)
+		p[i * PAGE_SIZE_] = 1;
+	ASSERT_EQ(0, mcube_pfns(p, n, pfn));
+	for (i = 0; i < n; i++)
+		if (pfn[i] % 256 != 77)
+			madvise(p + i * PAGE_SIZE_, PAGE_SIZE_, MADV_DONTNEED);
+	EXPECT_LE((long)n / 2, mcube_field("/proc/vmstat", "nr_free_pages"));
+	*pages = n;
+	return p;
+}
+
+TEST_F_TIMEOUT(srm_folios, memory_in_pieces, 300)
+{
+	long missed, taken, most;
+	struct mcube_memory m;
+	size_t pages;
+	char *p;
+
+	self->dir = mcube_disk(MOUNT, &self->mounted);
+	if (!self->dir)
+		SKIP(return, "no ext4 on " MCUBE_DISK);
+	make_file(_metadata, self);
+	mcube_set_aside();
+	p = break_memory(_metadata, &pages);
+	ASSERT_TRUE(mcube_memory_settled(&m));
+	ASSERT_EQ(0, switch_on(0));
+	taken = mcube_stat("taken");
+	missed = srm_stat("missed");
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	missed = srm_stat("missed") - missed;
+	taken = (mcube_stat("taken") - taken) << mcube_read_num(MCUBE_ALLOC "container_order");
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	/* What came from whole blocks proves nothing. */
+	most = taken / SRM_COLORS;
+	TH_LOG("%lu pages read, %ld missed their color; %ld were in whole blocks", LONG,
+	       missed, most);
+	EXPECT_LE(most, (long)LONG / 2);
+	EXPECT_LE(missed, (long)LONG / 20);
+	munmap(p, pages * PAGE_SIZE_);
+}
+
+/* Read through pages [@from, @to). */
+static int read_through(const char *path, size_t from, size_t to)
+{
+	static char buffer[16 * PAGE_SIZE_];
+	int fd = open(path, O_RDONLY), ret = 0;
+	size_t i;
+
+	if (fd < 0)
+		return -errno;
+	for (i = from; i < to && !ret; i += 16)
+		if (pread(fd, buffer, sizeof(buffer), i * PAGE_SIZE_) !=
+		    (ssize_t)sizeof(buffer))
+			ret = -EIO;
+	close(fd);
+	return ret;
+}
+
+/*
+ * More page cache than memory: what reclaim gives back is what the next runs
+ * need.  A file without blocks keeps the disk out of it.
+ */
+static void full_cache(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(srm_folios) *self, const char *lru_gen)
+{
+	long pages, missed, reclaimed;
+	size_t half;
+	int fd;
+
+	if (mcube_write(LRU_GEN, lru_gen))
+		SKIP(return, "no " LRU_GEN);
+	self->dir = mcube_disk(MOUNT, &self->mounted);
+	if (!self->dir)
+		SKIP(return, "no ext4 on " MCUBE_DISK);
+	srm_forget_files();
+	mcube_set_aside();
+	half = mcube_field("/proc/vmstat", "nr_free_pages") / 16 * 16;
+	snprintf(self->file, sizeof(self->file), "%s/mcube-folios", self->dir);
+	fd = open(self->file, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ftruncate(fd, 2 * half * PAGE_SIZE_));
+	close(fd);
+	ASSERT_EQ(0, switch_on(0));
+	ASSERT_EQ(0, read_through(self->file, 0, half));
+	pages = srm_stat("file_pages");
+	missed = srm_stat("missed");
+	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file");
+	ASSERT_EQ(0, read_through(self->file, half, 2 * half));
+	pages = srm_stat("file_pages") - pages;
+	missed = srm_stat("missed") - missed;
+	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") - reclaimed;
+	TH_LOG("%ld pages read, %ld reclaimed, %ld missed their color", pages,
+	       reclaimed, missed);
+	/* Some were read ahead before. */
+	EXPECT_LE((long)(half - half / 16), pages);
+	EXPECT_LE((long)half / 2, reclaimed);
+	EXPECT_LE(missed, pages / 8);
+}
+
+TEST_F_TIMEOUT(srm_folios, full_cache_with_two_lists, 300)
+{
+	full_cache(_metadata, self, "0");
+}
+
+TEST_F_TIMEOUT(srm_folios, full_cache_with_generations, 300)
+{
+	full_cache(_metadata, self, "7");
+}
+
+TEST_F_TIMEOUT(srm_folios, region_order_is_checked, 60)
+{
+	ASSERT_EQ(0, switch_on(REGION_ORDER));
+	EXPECT_EQ(-EBUSY, mcube_write(MCUBE_SRM "region_order", "1"));
+	EXPECT_EQ(REGION_ORDER, mcube_read_num(MCUBE_SRM "region_order"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	/* One region would be the whole cache. */
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "region_order", "4"));
+	EXPECT_EQ(-ERANGE, mcube_write(MCUBE_SRM "enabled", "1"));
+	EXPECT_EQ(0, mcube_read_num(MCUBE_SRM "enabled"));
+	EXPECT_EQ(-ERANGE, mcube_write(MCUBE_SRM "region_order", "5"));
+	EXPECT_EQ(4, mcube_read_num(MCUBE_SRM "region_order"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "region_order", "0"));
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
+}
+
+/* Files of single pages walk over the colors of a region. */
+TEST_F_TIMEOUT(srm_folios, pages_of_a_region, 120)
+{
+	long missed;
+
+	self->dir = mcube_disk(MOUNT, &self->mounted);
+	if (!self->dir)
+		SKIP(return, "no ext4 on " MCUBE_DISK);
+	make_file(_metadata, self);
+	ASSERT_EQ(0, switch_on(REGION_ORDER));
+	missed = srm_stat("missed");
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(missed, srm_stat("missed"));
+	EXPECT_EQ(0, outside(self->color, LONG));
+	EXPECT_EQ(0, uneven(self->color, LONG));
+}
+
+/* Pages of the file that begin a folio of several. */
+static long large_folios(const char *path)
+{
+	int fd = open(path, O_RDONLY), flags = open("/proc/kpageflags", O_RDONLY);
+	uint64_t pfn[LONG], bits;
+	long n = -1;
+	size_t i;
+	char *p;
+
+	p = mmap(NULL, LONG * PAGE_SIZE_, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (p != MAP_FAILED && !mcube_pfns(p, LONG, pfn)) {
+		for (i = n = 0; i < LONG; i++)
+			if (pread(flags, &bits, 8, pfn[i] * 8) == 8)
+				n += bits >> KPF_COMPOUND_HEAD & 1;
+		munmap(p, LONG * PAGE_SIZE_);
+	}
+	close(flags);
+	close(fd);
+	return n;
+}
+
+TEST_F_TIMEOUT(srm_folios, large_folios_have_one_region, 120)
+{
+	long folios, missed, pages;
+
+	self->dir = mcube_xfs(MOUNT, &self->mounted);
+	if (!self->dir)
+		SKIP(return, "no xfs on /dev/vdb");
+	make_file(_metadata, self);
+	ASSERT_EQ(0, switch_on(0));
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	EXPECT_EQ(0, large_folios(self->file));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
+
+	srm_forget_files();
+	ASSERT_EQ(0, switch_on(REGION_ORDER));
+	missed = srm_stat("missed");
+	pages = srm_stat("file_pages");
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	EXPECT_LE((long)LONG, srm_stat("file_pages") - pages);
+	folios = large_folios(self->file);
+	TH_LOG("%lu pages, %ld folios of several", LONG, folios);
+	EXPECT_LE((long)LONG / REGION / 2, folios);
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	missed = srm_stat("missed") - missed;
+	EXPECT_LE(missed, (long)LONG / 20);
+	if (!missed)
+		EXPECT_EQ(0, outside(self->color, LONG));
+	EXPECT_EQ(0, uneven(self->color, LONG));
+}
+
+TEST_F_TIMEOUT(srm_folios, block_device, 120)
+{
+	size_t first = 64 * MIB / PAGE_SIZE_;
+	long pages, missed;
+
+	ASSERT_EQ(0, switch_on(0));
+	srm_forget_files();
+	pages = srm_stat("file_pages");
+	missed = srm_stat("missed");
+	if (srm_colors_at(&self->dim, MCUBE_DISK, first, LONG, self->color))
+		SKIP(return, MCUBE_DISK " cannot be read");
+	pages = srm_stat("file_pages") - pages;
+	missed = srm_stat("missed") - missed;
+	TH_LOG("%ld pages of the device, %ld missed their color", pages, missed);
+	EXPECT_LE((long)LONG, pages);
+	EXPECT_LE(missed, pages / 20);
+}
+
+TEST_HARNESS_MAIN

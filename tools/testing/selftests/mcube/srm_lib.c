@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files of known contents, and the colors of their cached pages.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "srm_lib.h"
+
+long srm_stat(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), MCUBE_SRM "stats/%s", name);
+	return mcube_read_num(path);
+}
+
+void srm_forget_files(void)
+{
+	sync();
+	mcube_write("/proc/sys/vm/drop_caches", "3");
+}
+
+/* Off and on: what files and tasks remember is void. */
+int srm_restart(void)
+{
+	return mcube_write(MCUBE_SRM "enabled", "0") ?: mcube_write(MCUBE_SRM "enabled", "1");
+}
+
+int srm_write_file(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret = 0;
+	char page[PAGE_SIZE_];
+	size_t i;
+
+	if (fd < 0)
+		return -errno;
+	for (i = 0; i < pages && !ret; i++) {
+		memset(page, i, sizeof(page));
+		if (write(fd, page, sizeof(page)) != sizeof(page))
+			ret = -EIO;
+	}
+	close(fd);
+	return ret;
+}
+
+int srm_read_file(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDONLY), ret = 0;
+	char page[PAGE_SIZE_];
+	size_t i;
+
+	if (fd < 0)
+		return -errno;
+	for (i = 0; i < pages && !ret; i++)
+		if (read(fd, page, sizeof(page)) != sizeof(page) ||
+		    page[0] != (char)i || page[PAGE_SIZE_ - 1] != (char)i)
+			ret = -EIO;
+	close(fd);
+	return ret;
+}
+
+/* Colors of cached pages from page @first on; what is not cached is read. */
+int srm_colors_at(const struct mcube_dim *dim, const char *path, size_t first,
+		  size_t pages, unsigned int *color)
+{
+	int fd = open(path, O_RDONLY), ret;
+	uint64_t pfn[SRM_PAGES_MAX];
+	volatile char sum = 0;
+	size_t i;
+	char *p;
+
+	if (fd < 0)
+		return -errno;
+	p = pages > SRM_PAGES_MAX ? MAP_FAILED :
+		mmap(NULL, pages * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd,
+		     first * PAGE_SIZE_);
+	close(fd);
+	if (p == MAP_FAILED)
+		return -EINVAL;
+	for (i = 0; i < pages; i++)
+		sum += p[i * PAGE_SIZE_];
+	ret = mcube_pfns(p, pages, pfn);
+	for (i = 0; i < pages && !ret; i++)
+		color[i] = mcube_value(dim, pfn[i]);
+	munmap(p, pages * PAGE_SIZE_);
+	return ret;
+}
+
+int srm_file_colors(const struct mcube_dim *dim, const char *path, size_t pages,
+		    unsigned int *color)
+{
+	return srm_colors_at(dim, path, 0, pages, color);
+}
+
+/* Pages that have not the color of the first one of their run. */
+size_t srm_strays(const unsigned int *color, size_t pages, size_t run)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < pages; i++)
+		n += color[i] != color[i / run * run];
+	return n;
+}
+
+/* Runs that have the color of the one before. */
+size_t srm_repeats(const unsigned int *color, size_t pages, size_t run)
+{
+	size_t i, n = 0;
+
+	for (i = run; i < pages; i += run)
+		n += color[i] == color[i - run];
+	return n;
+}

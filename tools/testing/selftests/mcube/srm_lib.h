@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of SRM-buffer share: files of known contents, and the colors
+ * of their cached pages.
+ */
+#ifndef _SELFTEST_MCUBE_SRM_LIB_H
+#define _SELFTEST_MCUBE_SRM_LIB_H
+
+#include "mcube_lib.h"
+
+#define SRM_COLORS	16	/* of MCUBE_TEST_COLORS */
+#define SRM_PAGES_MAX	4096UL
+
+long srm_stat(const char *name);
+void srm_forget_files(void);
+int srm_restart(void);
+int srm_write_file(const char *path, size_t pages);
+int srm_read_file(const char *path, size_t pages);
+int srm_colors_at(const struct mcube_dim *dim, const char *path, size_t first,
+		  size_t pages, unsigned int *color);
+int srm_file_colors(const struct mcube_dim *dim, const char *path, size_t pages,
+		    unsigned int *color);
+size_t srm_strays(const unsigned int *color, size_t pages, size_t run);
+size_t srm_repeats(const unsigned int *color, size_t pages, size_t run);
+
+#endif /* _SELFTEST_MCUBE_SRM_LIB_H */
