@@ -27,8 +27,8 @@ packages=(
 if [ "${1:-build}" = deb ]; then
 	packages+=(debhelper dpkg-dev fakeroot lsb-release)
 elif [ "${1:-build}" = bench ]; then
-	# the independent simulator that the model is compared with; a load
-	packages+=(valgrind sysbench)
+	# the independent simulator that the model is compared with; loads
+	packages+=(valgrind sysbench ripgrep fio xfsprogs)
 fi
 
 # No `... | grep -q` in this file: grep leaves at the first match, and under
