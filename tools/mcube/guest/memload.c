@@ -23,31 +23,21 @@
  */
 
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sim-events.h"
 
 #define PAGE		4096UL
 #define LINE		64UL
 #define MAX_THREADS	16
-#define PMU		"/sys/bus/event_source/devices/mcube_sim/"
-
-static const char * const events[] = {
-	"cycles", "instructions", "accesses", "llc_refs", "llc_misses",
-	"dram_accesses", "row_hits", "row_empty", "row_conflicts", "bank_waits",
-};
-
-#define NR_EVENTS	(sizeof(events) / sizeof(events[0]))
 
 struct pattern {
 	const char *name;
@@ -68,14 +58,7 @@ static const struct pattern *pattern;
 static size_t words;
 static unsigned int nr_threads = 1, passes = 1;
 static pthread_barrier_t barrier;
-static uint32_t pmu_type, config[NR_EVENTS];
 static volatile uint64_t sink;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "memload: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static void copy(uint64_t **a, size_t n, uint64_t *state)
 {
@@ -140,49 +123,6 @@ static const struct pattern patterns[] = {
 	{ "random", 1, random_lines },
 };
 
-static long number_in(const char *file, const char *format)
-{
-	char path[256];
-	long value = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), PMU "%s", file);
-	f = fopen(path, "r");
-	if (!f || fscanf(f, format, &value) != 1) {
-		fprintf(stderr, "memload: no %s: needs a kernel with CONFIG_MCUBE_SIM_PMU on the modelled machine\n",
-			path);
-		exit(1);
-	}
-	fclose(f);
-	return value;
-}
-
-static void find_events(void)
-{
-	char name[64];
-
-	pmu_type = number_in("type", "%li");
-	for (size_t i = 0; i < NR_EVENTS; i++) {
-		snprintf(name, sizeof(name), "events/%s", events[i]);
-		config[i] = number_in(name, "event=%li");
-	}
-}
-
-static void open_events(struct thread *t)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = pmu_type, .disabled = 1,
-	};
-
-	for (size_t i = 0; i < NR_EVENTS; i++) {
-		attr.config = config[i];
-		t->fd[i] = syscall(SYS_perf_event_open, &attr, 0, -1, -1,
-				   PERF_FLAG_FD_CLOEXEC);
-		if (t->fd[i] < 0)
-			die("perf_event_open");
-	}
-}
-
 static void *run(void *arg)
 {
 	struct thread *t = arg;
@@ -195,7 +135,7 @@ static void *run(void *arg)
 	CPU_SET(t->cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		die("sched_setaffinity");
-	open_events(t);
+	sim_open(t->fd);
 	for (i = 0; i < arrays; i++) {
 		a[i] = mmap(NULL, words * sizeof(*a[i]), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -208,16 +148,10 @@ static void *run(void *arg)
 		for (i = 0; i < arrays; i++)
 			a[i][off] = off;
 	pthread_barrier_wait(&barrier);
-	for (i = 0; i < NR_EVENTS; i++)
-		ioctl(t->fd[i], PERF_EVENT_IOC_ENABLE, 0);
+	sim_start(t->fd);
 	for (i = 0; i < passes; i++)
 		pattern->pass(a, words, &t->state);
-	for (i = 0; i < NR_EVENTS; i++)
-		ioctl(t->fd[i], PERF_EVENT_IOC_DISABLE, 0);
-	for (i = 0; i < NR_EVENTS; i++)
-		if (read(t->fd[i], &t->value[i], sizeof(t->value[i])) !=
-		    sizeof(t->value[i]))
-			die("read of an event");
+	sim_stop(t->fd, t->value);
 	/* Whoever is done must not free pages under the others' passes. */
 	pthread_barrier_wait(&barrier);
 	return NULL;
@@ -290,7 +224,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	words = bytes / pattern->arrays / PAGE * PAGE / sizeof(uint64_t);
-	find_events();
+	sim_find();
 	if (pthread_barrier_init(&barrier, NULL, nr_threads))
 		die("barrier");
 	for (i = 0; i < nr_threads; i++) {
@@ -311,7 +245,7 @@ int main(int argc, char **argv)
 			if (threads[i].value[e] > most)
 				most = threads[i].value[e];
 		}
-		printf("%s %llu\n", events[e],
+		printf("%s %llu\n", sim_events[e],
 		       (unsigned long long)(e ? sum : most));
 	}
 	return 0;

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What SRM-buffer saves programs beside others that stream through files.
+
+Victims with a working set of three quarters of the last-level cache run beside real
+programs that read files, on modelled machines and on two file systems, with all
+policies off and with SRM-buffer. Parts:
+
+PARTS
+    make bench-srm ARGS="--machine small --fs ext4 --repeat 1"
+    make bench-srm ARGS="--part tl rescan"
+    make bench-srm ARGS="--again"
+
+Guests of one run are a machine and a file system each; the report is made of all
+whose figures are in build/guest/, also of earlier runs. All figures but those of
+the hit ratio are simulated; the machines are in tools/mcube/model/machines/.
+"""
+
+import argparse
+import functools
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import lab  # first: it makes the other packages importable
+import srm_guest
+import srm_hits
+import srm_main
+import srm_parts
+import ui
+from lab import Failure
+from modelled import Model
+
+TITLES = {
+    "tl": "lengths of runs", "random": "random reads of a big file",
+    "greps": "one to three greps at once", "change": "files placed by grep, read by diff",
+    "rescan": "a file that fits in the cache, read again and again",
+}
+
+
+def part(name):
+    """A part of srm_parts in the form that the others have as modules."""
+    return SimpleNamespace(
+        TITLE=TITLES[name], guests=functools.partial(srm_parts.guests, name),
+        rows_of=functools.partial(srm_parts.rows_of, name),
+        show=functools.partial(srm_parts.show, name, TITLES[name]),
+        summarize=functools.partial(srm_parts.summarize, name))
+
+
+PARTS = {"main": srm_main, **{n: part(n) for n in TITLES}, "hitratio": srm_hits}
+MACHINES = ("small", "xeon5355", "sliced")
+VICTIMS = ("sort", "fft", "spmm", "lu")
+FILE_PROGRAMS = ("grep", "tar", "diff", "fio-mail", "rg-mmap", "rg-read", "fio-mmap")
+
+
+def arguments():
+    """Command line."""
+    titles = "".join(f"    {n:10}{m.TITLE}\n"
+                     for n, m in PARTS.items())
+    parser = argparse.ArgumentParser(description=__doc__.replace("PARTS\n", titles + "\n"),
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", default=["main"], choices=[*PARTS, "all"],
+                        help="what to run (default: main)")
+    parser.add_argument("--machine", nargs="+", default=list(MACHINES))
+    parser.add_argument("--fs", nargs="+", default=list(srm_guest.IMAGE_MIB),
+                        choices=list(srm_guest.IMAGE_MIB))
+    parser.add_argument("--victims", nargs="+", default=list(VICTIMS), choices=VICTIMS)
+    parser.add_argument("--programs", nargs="+", default=list(FILE_PROGRAMS),
+                        choices=FILE_PROGRAMS)
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
+    parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
+    parser.add_argument("--again", action="store_true",
+                        help="no guests: the figures that earlier runs left")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    args = parser.parse_args()
+    if args.repeat < 1:
+        raise Failure(f"--repeat {args.repeat} runs nothing", "give 1 or more")
+    if "all" in args.part:
+        args.part = list(PARTS)
+    return args
+
+
+def run():
+    """Command line."""
+    args = arguments()
+    human = sys.stdout
+    if args.json:
+        sys.stdout = sys.stderr
+    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
+    jobs = [] if args.again else [j for p in args.part for j in PARTS[p].guests(args)]
+    steps = ui.Steps("bench-srm", [f"{len(jobs)} guests, {args.jobs} at a time", "report"])
+    steps(steps.names[0])
+    if jobs:
+        for fs in args.fs:
+            srm_guest.disk(fs)
+        lab.guest_tool("victims")
+    with ThreadPoolExecutor(max(1, args.jobs)) as pool:
+        for done in [pool.submit(j) for j in jobs]:
+            done.result()
+    steps("report")
+    rows, summary, guests = [], {}, {}
+    for name, each in PARTS.items():
+        guests |= (mine := srm_guest.found(name))
+        got = [r for guest, options in mine.items() for r in each.rows_of(guest, options)]
+        if got:
+            each.show(got)
+            summary |= each.summarize(got)
+            rows += got
+    if not rows:
+        raise Failure("there are no figures", "run bench-srm without --again")
+    summary = {k: round(v, 5) for k, v in summary.items()}
+    png = srm_main.draw([r for r in rows if r["part"] == "main"])
+    path = lab.save("srm", {
+        "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests,
+        "machines": {o["machine"]: Model(o["machine"]).description for o in guests.values()
+                     if "machine" in o},
+        "cpu": " ".join(srm_guest.CPU), "trees": srm_guest.PARTS,
+        "big_mib": srm_guest.BIG_MIB}, rows, summary)
+    print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
+    if args.json:
+        print(path.read_text("utf-8"), end="", file=human)
+    steps.done()
+    return 0
+
+
+if __name__ == "__main__":
+    ui.main(run)

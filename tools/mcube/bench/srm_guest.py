@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""bench-srm: the guests, their disks, and what they left.
+
+A disk image per file system is made once: two equal trees of kernel source and
+one big file. Guests write to a snapshot of it. All that a guest runs is told to
+tools/mcube/guest/srm.sh, line by line; its figures stay in build/guest/NAME/results,
+with the options that it was run with, so that a later report can be made of them.
+"""
+
+import json
+import shutil
+import statistics
+
+import lab  # first: it makes the other packages importable
+import ui
+from lab import Failure
+from modelled import Model
+from qemu import Guest, image
+from source import BASE
+
+FOLDER = ui.BUILD / "bench-srm"
+# Parts of the kernel source that the trees are made of, some 25 MiB.
+PARTS = ("kernel", "mm", "crypto")
+BIG_MIB = 24
+IMAGE_MIB = {"ext4": 256, "xfs": 320}
+SCRATCH_MIB = 2048
+PREFIX = "bench-srm"
+PROGRAMS = ("bash", "perf", "taskset", "setsid", "grep", "tar", "cat", "diff", "rg", "fio", "awk")
+# Of the store: a page is cleared or copied by words and not by bytes, as far as the
+# emulator is concerned. It runs each step of a `rep movsb` as an instruction with two
+# accesses; hardware moves a line or so at a time.
+CPU = ("-cpu", "max,-erms")
+MEDIAN_OF = ("cycles", "accesses", "llc_refs", "llc_misses")
+
+
+def protofile(top):
+    """What mkfs.xfs -p wants to know of a folder's content."""
+    lines = ["/", "0 0", "d--755 0 0"]
+
+    def walk(folder):
+        for path in sorted(folder.iterdir()):
+            if path.is_dir():
+                lines.append(f"{path.name} d--755 0 0")
+                walk(path)
+            elif not path.is_symlink():
+                lines.append(f"{path.name} ---644 0 0 {path}")
+        lines.append("$")
+
+    walk(top)
+    return "\n".join(lines) + "\n"
+
+
+def disk(fs):
+    """Image of a file system with the trees; made where it is missing."""
+    path = FOLDER / f"{fs}.img"
+    with ui.lock("bench-srm"):
+        if path.is_file():
+            return path
+        top = FOLDER / "files"
+        shutil.rmtree(top, ignore_errors=True)
+        for tree in ("a", "b"):
+            for part in PARTS:
+                shutil.copytree(BASE / part, top / tree / part, symlinks=True)
+        text = b"".join(p.read_bytes() for p in sorted((top / "a/kernel").rglob("*.[ch]")))
+        size = BIG_MIB << 20
+        (top / "big").write_bytes((text * (size // len(text) + 1))[:size])
+        new = path.with_suffix(".new")
+        with open(new, "wb") as f:
+            f.truncate(IMAGE_MIB[fs] << 20)
+        if fs == "ext4":
+            ui.sh("/sbin/mke2fs", "-q", "-t", "ext4", "-F", "-d", top, new)
+        else:
+            proto = FOLDER / "files.proto"
+            proto.write_text(protofile(top), "utf-8")
+            ui.sh("/sbin/mkfs.xfs", "-q", "-f", "-p", proto, new)
+        shutil.rmtree(top)
+        new.rename(path)
+    return path
+
+
+def scratch():
+    """Image of an empty ext4, for loads that make their files themselves."""
+    path = FOLDER / "scratch.img"
+    with ui.lock("bench-srm"):
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "wb") as f:
+                f.truncate(SCRATCH_MIB << 20)
+            ui.sh("/sbin/mke2fs", "-q", "-t", "ext4", "-F", path)
+    return path
+
+
+def kib(machine):
+    """Working set of a victim: three quarters of the last level."""
+    size = Model(machine).description["llc.size"]
+    unit = {"K": 1, "M": 1024}[size[-1]]
+    return int(size[:-1]) * unit * 3 // 4
+
+
+def folder_of(name):
+    """Where a guest leaves its figures."""
+    return ui.BUILD / "guest" / f"{PREFIX}-{name}" / "results"
+
+
+def boot(name, lines, options, timeout=3600, **machine):
+    """Run one guest; options is what the report has to know of the run."""
+    machine = {"smp": 2, "mem": "1G", "programs": PROGRAMS} | machine
+    fs = machine.pop("fs")
+    drive = scratch() if fs == "scratch" else disk(fs)
+    vm = Guest(machine.pop("kernel", None) or image(), drives=[f"{drive},snapshot=on"],
+               extra=CPU, **machine)
+    vm.root.file(lab.guest_tool("victims"), "/guest/victims")
+    vm.root.file(ui.ROOT / "tools/mcube/guest/srm.sh", "/guest/srm.sh")
+    script = "\n".join(["set -e", ". /guest/srm.sh", f"begin {'ext4' if fs == 'scratch' else fs}", *lines]) + "\n"
+    result = vm.run(script, f"{PREFIX}-{name}", timeout, {"BIG": BIG_MIB})
+    if not result.ok:
+        raise Failure(f"{PREFIX}-{name}: {result.why()}\n{result.output[-800:]}",
+                      f"console: {result.console}")
+    (result.results / "options.json").write_text(json.dumps(options), "utf-8")
+    ui.say(f"{PREFIX}-{name}: {result.seconds:.0f} s")
+
+
+def found(part):
+    """Guests of a part whose figures are there: {name: options}."""
+    out = {}
+    for path in sorted((ui.BUILD / "guest").glob(f"{PREFIX}-{part}-*/results/options.json")):
+        name = path.parent.parent.name.removeprefix(f"{PREFIX}-")
+        out[name] = json.loads(path.read_text("utf-8"))
+    return out
+
+
+def counts(path):
+    """{event: count} of a victim's or of perf's file."""
+    out = {}
+    for line in path.read_text("utf-8").splitlines():
+        fields = line.split(",")
+        if len(fields) > 2 and fields[2].startswith("mcube_sim/") and fields[0].isdigit():
+            out[fields[2].split("/")[1]] = int(fields[0])
+        elif len(line.split()) == 2 and line.split()[1].isdigit():
+            out[line.split()[0]] = int(line.split()[1])
+    if missing := [e for e in MEDIAN_OF if e not in out]:
+        raise Failure(f"{path}: no figure for {', '.join(missing)}",
+                      "the guest's kernel needs CONFIG_MCUBE_SIM_PMU")
+    return out
+
+
+def repeated(folder, name, repeat):
+    """Median, least and most of each event over the files NAME.0, NAME.1, ..."""
+    runs = [counts(folder / f"{name}.{i}") for i in range(repeat)]
+    return {e: {"median": statistics.median(r[e] for r in runs),
+                "min": min(r[e] for r in runs), "max": max(r[e] for r in runs)}
+            for e in MEDIAN_OF}
+
+
+def stats(path):
+    """{counter: value} of srm/stats."""
+    out = {}
+    for line in path.read_text("utf-8").splitlines():
+        name, _, value = line.rpartition("/")[2].partition(":")
+        out[name] = int(value)
+    return out
+
+
+def pages(folder, name):
+    """Pages that the policy placed between two looks at its counters, and missed ones."""
+    before, after = (stats(folder / f"{name}.{x}") for x in ("before", "after"))
+    grown = {k: after[k] - before[k] for k in after}
+    return {"placed": grown["file_pages"] + grown["task_pages"], "missed": grown["missed"],
+            "uncovered": grown["uncovered"]}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""bench-srm, main part: victims beside programs that read files.
+
+A guest for each machine and file system. The file program goes once through its
+files, uncounted, so that the page cache holds them as the policy places them;
+then it runs again and again beside one victim after the other. Each repetition
+meets it at another point of its way through the files.
+
+extra misses    of the victim beside the program, less those that it has alone with all
+                policies off
+cut             share of them that the policy avoids
+slowdown        modelled cycles of the victim, over those alone with all policies off
+time gain       share of the victim's cycles beside the program that the policy saves
+file side       modelled cycles of one pass of the program, alone: srm over off, less one
+"""
+
+import itertools
+import statistics
+
+import lab  # first: it makes the other packages importable
+import srm_guest
+from modelled import Model
+
+TITLE = "victims beside programs that read files"
+POLICIES = {"off": "off", "srm": 256}
+# Below this share of the victim's references to the last level, or below the spread of
+# the runs, extra misses say nothing.
+LEAST = 0.05
+
+
+def script(victims, programs, repeat, kib):
+    """What a guest does."""
+    lines = [f"/guest/victims -c -k {min(kib, 768)} {v} || exit 1" for v in victims]
+    for i, (policy, setting) in itertools.product(range(repeat), POLICIES.items()):
+        lines.append(f"policy {setting}")
+        lines += [f"victim {v} {kib} /results/{policy}.{v}.{i}" for v in victims]
+        for p in programs:
+            base = f"/results/{policy}.{p}"
+            lines += [f"stats {base}.before", f"refill {p}", f"stats {base}.after"]
+            lines += [f"cost {p} {base}.cost"] if not i else []
+            lines += [f"stream {p}", f"sleep {0.05 + 0.1 * i:.2f}"]
+            lines += [f"victim {v} {kib} {base}.{v}.{i}" for v in victims]
+            lines += ["quiet", f"echo {policy} {p}, done {i + 1} of {repeat}"]
+    return lines
+
+
+def guest(args, machine, fs):
+    """Run one guest."""
+    kib = srm_guest.kib(machine)
+    srm_guest.boot(f"main-{machine}-{fs}", script(args.victims, args.programs, args.repeat, kib),
+                   {"machine": machine, "fs": fs, "victims": args.victims,
+                    "programs": args.programs, "repeat": args.repeat, "kib": kib},
+                   fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
+
+
+def rows_of(name, options):
+    """Rows of one guest."""
+    folder, repeat = srm_guest.folder_of(name), options["repeat"]
+    get = lambda what: srm_guest.repeated(folder, what, repeat)  # noqa: E731
+    rows = []
+    for p in options["programs"]:
+        side = {k: srm_guest.counts(folder / f"{k}.{p}.cost") for k in POLICIES}
+        pages = srm_guest.pages(folder, f"srm.{p}")
+        for v in options["victims"]:
+            rows.append(pair(get, v, p) | {
+                "machine": options["machine"], "fs": options["fs"],
+                "file_side_loss": side["srm"]["cycles"] / side["off"]["cycles"] - 1,
+                "file_side": side, "pages": pages})
+    return rows
+
+
+def pair(get, victim, program):
+    """A victim and a program."""
+    alone = {k: get(f"{k}.{victim}") for k in POLICIES}
+    beside = {k: get(f"{k}.{program}.{victim}") for k in POLICIES}
+    base = alone["off"]
+    extra = {k: beside[k]["llc_misses"]["median"] - base["llc_misses"]["median"]
+             for k in POLICIES}
+    spread = max(x["llc_misses"]["max"] - x["llc_misses"]["min"]
+                 for x in (beside["off"], base))
+    return {"part": "main", "victim": victim, "program": program,
+            "extra_off": extra["off"], "extra_srm": extra["srm"],
+            "cut": 1 - extra["srm"] / extra["off"] if extra["off"] else 0.0,
+            "counts": extra["off"] >= max(LEAST * base["llc_refs"]["median"], spread),
+            "slowdown_off": beside["off"]["cycles"]["median"] / base["cycles"]["median"],
+            "slowdown_srm": beside["srm"]["cycles"]["median"] / base["cycles"]["median"],
+            "time_gain": 1 - beside["srm"]["cycles"]["median"]
+            / beside["off"]["cycles"]["median"],
+            "alone": alone, "beside": beside}
+
+
+def summarize(rows):
+    """The figures that stand for all pairs."""
+    said = [r for r in rows if r["counts"]]
+    out = {"pairs": len(rows), "pairs_left_out": len(rows) - len(said)}
+    if said:
+        out |= {"extra_miss_cut_mean": statistics.fmean(r["cut"] for r in said),
+                "extra_miss_cut_min": min(r["cut"] for r in said),
+                "time_gain_mean": statistics.fmean(r["time_gain"] for r in said),
+                "time_gain_max": max(r["time_gain"] for r in said),
+                "time_gain_min": min(r["time_gain"] for r in said)}
+    out["file_side_loss_max"] = max(r["file_side_loss"] for r in rows)
+    for key in ("machine", "fs", "program", "victim"):
+        for value in dict.fromkeys(r[key] for r in said):
+            out[f"{value}_extra_miss_cut_mean"] = statistics.fmean(
+                r["cut"] for r in said if r[key] == value)
+    return out
+
+
+def show(rows):
+    """A table for each machine and file system."""
+    for machine, fs in dict.fromkeys((r["machine"], r["fs"]) for r in rows):
+        mine = [r for r in rows if (r["machine"], r["fs"]) == (machine, fs)]
+        print(f"\n{machine}, {fs}: simulated; extra LLC misses and slowdown of the victim, "
+              "off and with SRM-buffer\n")
+        body = [[r["victim"], r["program"], f"{r['alone']['off']['llc_refs']['median']:,.0f}",
+                 f"{r['extra_off']:,.0f}", f"{r['extra_srm']:,.0f}",
+                 f"{r['cut']:.0%}" + ("" if r["counts"] else " *"),
+                 f"{r['slowdown_off']:.3f}", f"{r['slowdown_srm']:.3f}", f"{r['time_gain']:.1%}",
+                 f"{spread(r):.1%}"] for r in mine]
+        print("\n".join("  " + x for x in lab.table(
+            ["victim", "program", "LLC refs", "extra off", "srm", "cut", "slowdown", "srm",
+             "time gain", "spread"], body)))
+        if left := sum(not r["counts"] for r in mine):
+            print(f"  * {left} too few to say anything, or within the spread: not in the means")
+        body = []
+        for p in dict.fromkeys(r["program"] for r in mine):
+            r = next(x for x in mine if x["program"] == p)
+            body.append([p, *(f"{r['file_side'][k]['cycles'] / 1e6:.1f}"
+                              for k in POLICIES), f"{r['file_side_loss']:+.1%}",
+                         *(f"{r['file_side'][k]['llc_misses']:,.0f}"
+                           for k in POLICIES),
+                         f"{r['pages']['placed']:,}", f"{r['pages']['missed']:,}",
+                         f"{r['pages']['uncovered']:,}"])
+        print("\n  the programs themselves: a pass alone, 10^6 cycles, LLC misses; pages placed\n")
+        print("\n".join("  " + x for x in lab.table(
+            ["program", "off", "srm", "loss", "misses off", "srm", "placed", "missed",
+             "uncovered"], body)))
+
+
+def spread(row):
+    """Largest spread of the victim's cycles beside the program."""
+    return max((x["cycles"]["max"] - x["cycles"]["min"]) / x["cycles"]["median"]
+               for x in row["beside"].values())
+
+
+def guests(args):
+    """Jobs: one for each machine and file system."""
+    return [lambda m=m, f=f: guest(args, m, f)
+            for m, f in itertools.product(args.machine, args.fs)]
+
+
+def draw(rows):
+    """Slowdowns of the victims, a panel per machine and file system."""
+    if not rows:
+        return None
+    plt = lab.pyplot()
+    panels = list(dict.fromkeys((r["machine"], r["fs"]) for r in rows))
+    fig, axes = plt.subplots(len(panels), 1, figsize=(11, 2.2 * len(panels)), squeeze=False)
+    for ax, panel in zip(axes[:, 0], panels):
+        mine = [r for r in rows if (r["machine"], r["fs"]) == panel]
+        for j, (policy, color) in enumerate((("off", "#4477aa"), ("srm", "#228833"))):
+            ax.bar([i + 0.4 * j for i in range(len(mine))],
+                   [100 * (r[f"slowdown_{policy}"] - 1) for r in mine], 0.4, label=policy,
+                   color=color)
+        ax.set_xticks([i + 0.2 for i in range(len(mine))],
+                      [f"{r['victim']}\n{r['program']}" for r in mine], fontsize=5)
+        ax.set_title(f"{panel[0]}, {panel[1]} (simulated)", fontsize=9)
+        ax.set_ylabel("slower, %")
+    axes[0][0].legend()
+    fig.tight_layout()
+    path = lab.picture(fig, "srm")
+    plt.close(fig)
+    return path

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""bench-srm, smaller parts: one question each, one table each.
+
+A part is a list of situations. In each, a program fills the page cache under a policy;
+then a pass of a program is counted alone, and the victims beside one or more of it.
+
+extra misses    of a victim beside the programs, less those alone with all policies off
+cut             share of them that is avoided, against the same programs with policies off
+cost            modelled cycles of a pass of the program, alone
+"""
+
+import functools
+import statistics
+from typing import NamedTuple
+
+import lab  # first: it makes the other packages importable
+import srm_guest
+from modelled import Model
+
+TL = (16, 32, 64, 128, 256, 512)
+DEFAULT = 256
+SHARES = (25, 50)
+
+
+class Situation(NamedTuple):
+    """What a guest does once in a repetition."""
+
+    label: str
+    policy: str             # off, or Tl in pages
+    fill: str               # program whose accesses place the files
+    program: str            # program beside the victims
+    copies: int = 1         # of it, each on a CPU of its own
+
+    def name(self):
+        """For files."""
+        return f"{self.policy}.{self.fill}.{self.program}.{self.copies}"
+
+
+SITUATIONS = {
+    "tl": [Situation("off", "off", "grep", "grep")]
+    + [Situation(f"Tl {t}", str(t), "grep", "grep") for t in TL],
+    "random": [Situation(k, p, "fio-mmap", "random")
+               for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
+    "greps": [Situation(f"{k}, {n}", p, "grep", "grep", n) for n in (1, 2, 3)
+              for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
+    "change": [Situation(f"{k}, in by {f}", p, f, "diff") for f in ("diff", "grep")
+               for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
+    "rescan": [Situation(f"{k}, {s} %", p, f"scan-{s}", f"scan-{s}") for s in SHARES
+               for k, p in (("off", "off"), *((f"Tl {t}", str(t)) for t in (16, 64, DEFAULT)))],
+}
+# The file program's own cost is all that there is to see.
+NO_VICTIM = ("rescan",)
+
+
+def script(part, victims, repeat, kib):
+    """What a guest does."""
+    lines = []
+    if part == "rescan":
+        lines += [f"head -c {kib * 4 // 3 * s // 100}K /data/big > /data/scan-{s}"
+                  for s in SHARES]
+    for i in range(repeat):
+        lines += ["policy off"] + [f"victim {v} {kib} /results/alone.{v}.{i}" for v in victims]
+        for s in SITUATIONS[part]:
+            base = f"/results/{s.name()}"
+            lines += [f"policy {s.policy}", f"stats {base}.before", f"refill {s.fill}",
+                      f"stats {base}.after"]
+            lines += [f"cost {s.program} {base}.cost"] if not i else []
+            # Each at another point of its way.
+            lines += [f"stream {s.program} {1 << n + 1:x}; sleep {0.05 + 0.1 * i:.2f}"
+                      for n in range(s.copies) if victims]
+            lines += [f"victim {v} {kib} {base}.{v}.{i}" for v in victims]
+            lines += ["quiet", f"echo {part}: {s.label}, done {i + 1} of {repeat}"]
+    return lines
+
+
+def guest(part, args, machine, fs):
+    """Run one guest."""
+    kib = srm_guest.kib(machine)
+    victims = [] if part in NO_VICTIM else args.victims
+    srm_guest.boot(f"{part}-{machine}-{fs}", script(part, victims, args.repeat, kib),
+                   {"machine": machine, "fs": fs, "victims": victims, "repeat": args.repeat,
+                    "kib": kib}, fs=fs, kernel=args.kernel, model=Model(machine), icount=True,
+                   smp=1 + max(s.copies for s in SITUATIONS[part]))
+
+
+def guests(part, args):
+    """Jobs: a machine each, on the first of the file systems."""
+    return [functools.partial(guest, part, args, m, args.fs[0]) for m in args.machine]
+
+
+def rows_of(part, name, options):
+    """Rows of one guest."""
+    folder, repeat, rows = srm_guest.folder_of(name), options["repeat"], []
+    costs, extras = {}, {}
+    for s in SITUATIONS[part]:
+        key = (s.fill, s.program, s.copies)
+        cost = srm_guest.counts(folder / f"{s.name()}.cost")
+        off = costs.setdefault(key, cost)
+        row = {"part": part, "machine": options["machine"], "fs": options["fs"],
+               "situation": s.label, "cost": cost, "loss": cost["cycles"] / off["cycles"] - 1,
+               "pages": srm_guest.pages(folder, s.name()), "victims": {}}
+        for v in options["victims"]:
+            alone = srm_guest.repeated(folder, f"alone.{v}", repeat)
+            beside = srm_guest.repeated(folder, f"{s.name()}.{v}", repeat)
+            extra = beside["llc_misses"]["median"] - alone["llc_misses"]["median"]
+            stock = extras.setdefault((*key, v), extra)
+            row["victims"][v] = {
+                "extra": extra, "cut": 1 - extra / stock if stock else 0.0,
+                "slowdown": beside["cycles"]["median"] / alone["cycles"]["median"],
+                "counts": beside}
+        if options["victims"]:
+            for what in ("extra", "cut", "slowdown"):
+                row[what] = statistics.fmean(x[what] for x in row["victims"].values())
+        rows.append(row)
+    return rows
+
+
+def show(part, title, rows):
+    """The tables, one for each machine."""
+    for machine, fs in dict.fromkeys((r["machine"], r["fs"]) for r in rows):
+        print(f"\n{part}: {title}\n{machine}, {fs}: simulated, means over victims\n")
+        body, head = [], ["situation"]
+        with_victims = "extra" in rows[0]
+        if with_victims:
+            head += ["extra misses", "cut", "slowdown"]
+        head += ["cost, 10^6", "loss", "LLC misses", "placed", "missed", "uncovered"]
+        for r in rows:
+            if (r["machine"], r["fs"]) != (machine, fs):
+                continue
+            line = [r["situation"]]
+            if with_victims:
+                line += [f"{r['extra']:,.0f}", f"{r['cut']:.0%}", f"{r['slowdown']:.3f}"]
+            body.append(line + [f"{r['cost']['cycles'] / 1e6:.1f}", f"{r['loss']:+.1%}",
+                                f"{r['cost']['llc_misses']:,}",
+                                *(f"{r['pages'][k]:,}" for k in ("placed", "missed",
+                                                                 "uncovered"))])
+        print("\n".join("  " + x for x in lab.table(head, body)))
+
+
+def summarize(part, rows):
+    """Keys of the summary."""
+    last = {"rescan": f"Tl {DEFAULT}, 50 %", "random": "srm"}
+    if part in last:
+        return {f"{part}_loss": max(r["loss"] for r in rows if r["situation"] == last[part])}
+    out = {}
+    for r in rows:
+        if "off" not in r["situation"]:
+            key = r["situation"].lower().replace(", ", "_").replace(" ", "_")
+            out[f"{part}_{r['machine']}_{key}_cut"] = r["cut"]
+    return out
