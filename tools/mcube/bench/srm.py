@@ -19,7 +19,7 @@ the hit ratio are simulated; the machines are in tools/mcube/model/machines/.
 import argparse
 import functools
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import SimpleNamespace
 
 import lab  # first: it makes the other packages importable
@@ -81,6 +81,41 @@ def arguments():
     return args
 
 
+def boot(jobs, most):
+    """Run guests, so many at a time; the first that fails ends it."""
+    with ThreadPoolExecutor(max(1, most)) as pool:
+        try:
+            for done in as_completed([pool.submit(j) for j in jobs]):
+                done.result()
+        except Failure:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def report():
+    """Tables of all figures that are there, and the result file."""
+    rows, summary, guests = [], {}, {}
+    for name, each in PARTS.items():
+        mine = srm_guest.found(name)
+        got = [r for guest, options in mine.items() for r in each.rows_of(guest, options)]
+        if got:
+            guests |= mine
+            each.show(got)
+            summary |= each.summarize(got)
+            rows += got
+    if not rows:
+        raise Failure("there are no figures", "run bench-srm without --again")
+    png = srm_main.draw([r for r in rows if r["part"] == "main"])
+    path = lab.save("srm", {
+        "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests,
+        "machines": {o["machine"]: Model(o["machine"]).description for o in guests.values()
+                     if "machine" in o},
+        "cpu": " ".join(srm_guest.CPU), "trees": srm_guest.PARTS,
+        "big_mib": srm_guest.BIG_MIB}, rows, {k: round(v, 5) for k, v in summary.items()})
+    print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
+    return path
+
+
 def run():
     """Command line."""
     args = arguments()
@@ -92,32 +127,10 @@ def run():
     steps = ui.Steps("bench-srm", [f"{len(jobs)} guests, {args.jobs} at a time", "report"])
     steps(steps.names[0])
     if jobs:
-        for fs in args.fs:
-            srm_guest.disk(fs)
         lab.guest_tool("victims")
-    with ThreadPoolExecutor(max(1, args.jobs)) as pool:
-        for done in [pool.submit(j) for j in jobs]:
-            done.result()
+    boot(jobs, args.jobs)
     steps("report")
-    rows, summary, guests = [], {}, {}
-    for name, each in PARTS.items():
-        guests |= (mine := srm_guest.found(name))
-        got = [r for guest, options in mine.items() for r in each.rows_of(guest, options)]
-        if got:
-            each.show(got)
-            summary |= each.summarize(got)
-            rows += got
-    if not rows:
-        raise Failure("there are no figures", "run bench-srm without --again")
-    summary = {k: round(v, 5) for k, v in summary.items()}
-    png = srm_main.draw([r for r in rows if r["part"] == "main"])
-    path = lab.save("srm", {
-        "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests,
-        "machines": {o["machine"]: Model(o["machine"]).description for o in guests.values()
-                     if "machine" in o},
-        "cpu": " ".join(srm_guest.CPU), "trees": srm_guest.PARTS,
-        "big_mib": srm_guest.BIG_MIB}, rows, summary)
-    print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
+    path = report()
     if args.json:
         print(path.read_text("utf-8"), end="", file=human)
     steps.done()

@@ -111,7 +111,8 @@ def boot(name, lines, options, timeout=3600, **machine):
                extra=CPU, **machine)
     vm.root.file(lab.guest_tool("victims"), "/guest/victims")
     vm.root.file(ui.ROOT / "tools/mcube/guest/srm.sh", "/guest/srm.sh")
-    script = "\n".join(["set -e", ". /guest/srm.sh", f"begin {'ext4' if fs == 'scratch' else fs}", *lines]) + "\n"
+    begin = f"begin {'ext4' if fs == 'scratch' else fs}"
+    script = "\n".join(["set -e", ". /guest/srm.sh", begin, *lines]) + "\n"
     result = vm.run(script, f"{PREFIX}-{name}", timeout, {"BIG": BIG_MIB})
     if not result.ok:
         raise Failure(f"{PREFIX}-{name}: {result.why()}\n{result.output[-800:]}",

@@ -76,12 +76,12 @@ def pair(get, victim, program):
     base = alone["off"]
     extra = {k: beside[k]["llc_misses"]["median"] - base["llc_misses"]["median"]
              for k in POLICIES}
-    spread = max(x["llc_misses"]["max"] - x["llc_misses"]["min"]
-                 for x in (beside["off"], base))
+    wide = max(x["llc_misses"]["max"] - x["llc_misses"]["min"]
+               for x in (beside["off"], base))
     return {"part": "main", "victim": victim, "program": program,
             "extra_off": extra["off"], "extra_srm": extra["srm"],
             "cut": 1 - extra["srm"] / extra["off"] if extra["off"] else 0.0,
-            "counts": extra["off"] >= max(LEAST * base["llc_refs"]["median"], spread),
+            "counts": extra["off"] >= max(LEAST * base["llc_refs"]["median"], wide),
             "slowdown_off": beside["off"]["cycles"]["median"] / base["cycles"]["median"],
             "slowdown_srm": beside["srm"]["cycles"]["median"] / base["cycles"]["median"],
             "time_gain": 1 - beside["srm"]["cycles"]["median"]

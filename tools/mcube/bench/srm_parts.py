@@ -6,7 +6,8 @@ then a pass of a program is counted alone, and the victims beside one or more of
 
 extra misses    of a victim beside the programs, less those alone with all policies off
 cut             share of them that is avoided, against the same programs with policies off
-cost            modelled cycles of a pass of the program, alone
+pass            modelled cycles of a pass of the program, alone
+placed, missed  pages that got a color, and those that got another; not: passed by
 """
 
 import functools
@@ -56,7 +57,7 @@ def script(part, victims, repeat, kib):
     """What a guest does."""
     lines = []
     if part == "rescan":
-        lines += [f"head -c {kib * 4 // 3 * s // 100}K /data/big > /data/scan-{s}"
+        lines += [f"head -c {kib * 4 // 3 * s // 100 << 10} /data/big > /data/scan-{s}"
                   for s in SHARES]
     for i in range(repeat):
         lines += ["policy off"] + [f"victim {v} {kib} /results/alone.{v}.{i}" for v in victims]
@@ -103,14 +104,13 @@ def rows_of(part, name, options):
             alone = srm_guest.repeated(folder, f"alone.{v}", repeat)
             beside = srm_guest.repeated(folder, f"{s.name()}.{v}", repeat)
             extra = beside["llc_misses"]["median"] - alone["llc_misses"]["median"]
-            stock = extras.setdefault((*key, v), extra)
             row["victims"][v] = {
-                "extra": extra, "cut": 1 - extra / stock if stock else 0.0,
-                "slowdown": beside["cycles"]["median"] / alone["cycles"]["median"],
-                "counts": beside}
+                "extra": extra, "counts": beside,
+                "slowdown": beside["cycles"]["median"] / alone["cycles"]["median"]}
         if options["victims"]:
-            for what in ("extra", "cut", "slowdown"):
+            for what in ("extra", "slowdown"):
                 row[what] = statistics.fmean(x[what] for x in row["victims"].values())
+            row["cut"] = 1 - row["extra"] / extras.setdefault(key, row["extra"])
         rows.append(row)
     return rows
 
@@ -118,12 +118,13 @@ def rows_of(part, name, options):
 def show(part, title, rows):
     """The tables, one for each machine."""
     for machine, fs in dict.fromkeys((r["machine"], r["fs"]) for r in rows):
-        print(f"\n{part}: {title}\n{machine}, {fs}: simulated, means over victims\n")
+        print(f"\n{part}: {title}\n{machine}, {fs}: simulated, means over victims; a pass of "
+              "the program alone, in cycles\n")
         body, head = [], ["situation"]
         with_victims = "extra" in rows[0]
         if with_victims:
             head += ["extra misses", "cut", "slowdown"]
-        head += ["cost, 10^6", "loss", "LLC misses", "placed", "missed", "uncovered"]
+        head += ["pass, 10^6", "loss", "its misses", "placed", "missed", "not"]
         for r in rows:
             if (r["machine"], r["fs"]) != (machine, fs):
                 continue

@@ -34,6 +34,9 @@
 #define WORK		(4 << 20)
 #define ROW		16	/* nonzeros in a row of the sparse matrix */
 #define VECTORS		4
+#define TINY		(1.0 / (1 << 30))	/* error allowed, for numbers around 1 */
+
+typedef double complex complex_t;
 
 struct victim {
 	const char *name;
@@ -149,9 +152,9 @@ static long once(void)
 
 /* fft */
 
-static double complex *points, *roots;
+static complex_t *points, *roots;
 
-static double complex point_at_first(size_t i)
+static complex_t point_at_first(size_t i)
 {
 	/* Two waves: what comes out is known. */
 	return cexp(2 * M_PI * I * 3 * i / n) + 0.5 * cexp(2 * M_PI * I * 17 * i / n);
@@ -170,7 +173,7 @@ static size_t fft_setup(size_t bytes)
 }
 
 /* The product without what the standard wants for infinities. */
-static double complex times(double complex a, double complex b)
+static complex_t times(complex_t a, complex_t b)
 {
 	return creal(a) * creal(b) - cimag(a) * cimag(b) +
 	       I * (creal(a) * cimag(b) + cimag(a) * creal(b));
@@ -187,7 +190,7 @@ static void fft_round(long round)
 			j ^= bit;
 		j ^= bit;
 		if (i < j) {
-			double complex p = points[i];
+			complex_t p = points[i];
 
 			points[i] = points[j];
 			points[j] = p;
@@ -196,9 +199,9 @@ static void fft_round(long round)
 	for (size_t half = 1; half < n; half *= 2)
 		for (size_t from = 0; from < n; from += 2 * half)
 			for (size_t i = 0; i < half; i++) {
-				double complex w = roots[i * (n / 2 / half)];
-				double complex *a = &points[from + i];
-				double complex b = times(back ? conj(w) : w, a[half]);
+				complex_t w = roots[i * (n / 2 / half)];
+				complex_t *a = &points[from + i];
+				complex_t b = times(back ? conj(w) : w, a[half]);
 
 				a[half] = *a - b;
 				*a += b;
@@ -214,7 +217,7 @@ static bool fft_right(void)
 	for (size_t i = 0; i < n; i++) {
 		double want = i == 3 ? 1 : i == 17 ? 0.5 : 0;
 
-		if (cabs(points[i] / n - want) > 1e-9)
+		if (cabs(points[i] / n - want) > TINY)
 			return false;
 	}
 	return true;
@@ -282,7 +285,7 @@ static bool spmm_right(void)
 			a += column[i] * vectors[i * VECTORS + v];
 			b += product[i * VECTORS + v];
 		}
-		right &= fabs(a - b) < 1e-9 * n;
+		right &= fabs(a - b) < TINY * n;
 	}
 	free(column);
 	return right;
@@ -329,7 +332,7 @@ static bool lu_right(void)
 
 		for (size_t k = 0; k < i && k <= j; k++)
 			sum += matrix[i * n + k] * matrix[k * n + j];
-		if (fabs(sum - want) > 1e-9 * n)
+		if (fabs(sum - want) > TINY * n)
 			return false;
 	}
 	return true;
@@ -400,7 +403,7 @@ int main(int argc, char **argv)
 	if (check)
 		rounds = victim->checked_rounds();
 	else if (!rounds)
-		rounds = WORK > work ? WORK / work : 1;
+		rounds = work < WORK ? WORK / work : 1;
 	/* A matrix has no more columns than that. */
 	if (victim->round == lu_round && rounds > (long)n - 1)
 		rounds = n - 1;
