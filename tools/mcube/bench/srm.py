@@ -67,6 +67,8 @@ def arguments():
     parser.add_argument("--victims", nargs="+", default=list(VICTIMS), choices=VICTIMS)
     parser.add_argument("--programs", nargs="+", default=list(FILE_PROGRAMS),
                         choices=FILE_PROGRAMS)
+    parser.add_argument("--memory", nargs="+", default=list(srm_hits.MEMORY),
+                        choices=srm_hits.MEMORY, help="hitratio: sizes of the guests")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """bench-srm: hit ratio of the page cache, by size of memory.
 
-Small files of 1 GiB in all, as of a mail server: some are read and written to, the popular
-ones more often, others come and go. Guests have from half that memory to four times
+Small files of 1 GiB in all, as of a mail server: some, chosen at random, are read and
+written to, others come and go. Guests have from half that memory to four times
 as much, and no modelled machine. After a first round, which is not counted, the hit
 ratio is one less what the device was read, over what the program read.
 """
@@ -17,7 +17,7 @@ from lab import Failure
 TITLE = "hit ratio of the page cache, by size of memory"
 MEMORY = ("512M", "1G", "2G", "4G")
 SETTINGS = ("off", "256", "128")
-FILES, SIZES, ROUND = 8000, "16k-256k", "400m"
+FILES, SIZES, ROUND = 8000, "16k-256k", "200m"
 
 
 def script(setting):
@@ -37,7 +37,7 @@ def guest(args, memory, setting):
 
 def guests(args):
     """Jobs: a size of memory and a policy each."""
-    return [functools.partial(guest, args, m, s) for m, s in itertools.product(MEMORY, SETTINGS)]
+    return [functools.partial(guest, args, m, s) for m, s in itertools.product(args.memory, SETTINGS)]
 
 
 def rows_of(name, options):

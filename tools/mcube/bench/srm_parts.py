@@ -140,9 +140,9 @@ def show(part, title, rows):
 
 def summarize(part, rows):
     """Keys of the summary."""
-    last = {"rescan": f"Tl {DEFAULT}, 50 %", "random": "srm"}
-    if part in last:
-        return {f"{part}_loss": max(r["loss"] for r in rows if r["situation"] == last[part])}
+    if part in ("rescan", "random"):
+        return {f"{part}_loss": max(r["loss"] for r in rows
+                                    if r["situation"].startswith(("srm", f"Tl {DEFAULT},")))}
     out = {}
     for r in rows:
         if "off" not in r["situation"]:
