@@ -37,7 +37,8 @@ def guest(args, memory, setting):
 
 def guests(args):
     """Jobs: a size of memory and a policy each."""
-    return [functools.partial(guest, args, m, s) for m, s in itertools.product(args.memory, SETTINGS)]
+    return [functools.partial(guest, args, m, s)
+            for m, s in itertools.product(args.memory, SETTINGS)]
 
 
 def rows_of(name, options):
