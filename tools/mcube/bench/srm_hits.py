@@ -17,7 +17,7 @@ from lab import Failure
 TITLE = "hit ratio of the page cache, by size of memory"
 MEMORY = ("512M", "1G", "2G", "4G")
 SETTINGS = ("off", "256", "128")
-FILES, SIZES, ROUND = 8000, "16k-256k", "200m"
+FILES, SIZES, ROUND = 4000, "16k-496k", "200m"
 
 
 def script(setting):

@@ -88,7 +88,9 @@ cost() { # PROGRAM FILE: modelled cost of a pass, alone
 
 load() { # FILES SIZES BYTES: a mail server's, for the hit ratio; what fio says of it
 	mkdir -p /data/mail
-	fio_in /data/mail --output=/dev/stdout --ioengine=psync --bs=4k --openfiles=64 \
+	# It chooses among open files.
+	ulimit -n $(($1 + 1024))
+	fio_in /data/mail --output=/dev/stdout --ioengine=psync --bs=4k --openfiles="$1" \
 		--name=use --rw=randrw --rwmixread=70 --nrfiles="$1" --filesize="$2" \
 		--file_service_type=random --io_size="$3" \
 		--name=come --rw=write --nrfiles=500 --filesize=4k-16k --create_on_open=1 \
@@ -106,7 +108,7 @@ victim() { # NAME KIB FILE
 
 streams=()
 
-stream() { # PROGRAM [CPUS]: again and again, from now on, on CPU 1 or a mask of CPUs
+stream() { # PROGRAM [MASK]: again and again, from now on, on CPU 1 or these
 	rm -rf /data/mail
 	# shellcheck disable=SC2016
 	LOOPS=100000 taskset "${2:-2}" setsid bash -c 'while /guest/srm.sh "$0" > /dev/null; do :; done
