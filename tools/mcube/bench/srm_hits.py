@@ -71,7 +71,7 @@ def show(rows):
     print("\nhitratio: of the page cache in a load of small files, 1 GiB in all\n")
     body = []
     for memory, mine in by_memory(rows).items():
-        for setting, r in mine.items():
+        for setting, r in sorted(mine.items(), key=lambda x: SETTINGS.index(x[0])):
             body.append([memory, setting if setting == "off" else f"Tl {setting}",
                          f"{r['hit_ratio']:.2%}",
                          f"{r['hit_ratio'] - mine['off']['hit_ratio']:+.2%}",

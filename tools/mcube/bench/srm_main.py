@@ -99,6 +99,10 @@ def summarize(rows):
                 "time_gain_mean": statistics.fmean(r["time_gain"] for r in said),
                 "time_gain_max": max(r["time_gain"] for r in said),
                 "time_gain_min": min(r["time_gain"] for r in said)}
+    # Nothing that gets slower may hide among the pairs that say little of misses.
+    out["time_gain_min_of_all"] = min(r["time_gain"] for r in rows)
+    out["alone_loss_max"] = max(r["alone"]["srm"]["cycles"]["median"]
+                                / r["alone"]["off"]["cycles"]["median"] - 1 for r in rows)
     out["file_side_loss_max"] = max(r["file_side_loss"] for r in rows)
     for key in ("machine", "fs", "program", "victim"):
         for value in dict.fromkeys(r[key] for r in said):
