@@ -111,7 +111,8 @@ streams=()
 stream() { # PROGRAM [MASK]: again and again, from now on, on CPU 1 or these
 	rm -rf /data/mail
 	# shellcheck disable=SC2016
-	LOOPS=100000 taskset "${2:-2}" setsid bash -c 'while /guest/srm.sh "$0" > /dev/null; do :; done
+	LOOPS=100000 taskset "${2:-2}" setsid bash -c '
+		while /guest/srm.sh "$0" > /dev/null; do :; done
 		echo failed >> /tmp/failed' "$1" &
 	streams+=($!)
 	# These take their time to begin.
