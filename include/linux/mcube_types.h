@@ -7,12 +7,13 @@
  * task_struct carries it as a plain u32, so that sched.h needs no header of
  * ours:
  *
- *   31     19  18  17          9 8           0
- *   +--------+----+-------------+-------------+
- *   | unused |file|  bank + 1   |  color + 1  |      a field of 0: no wish
- *   +--------+----+-------------+-------------+
+ *   31     20  19   18  17          9 8           0
+ *   +--------+------+----+-------------+-------------+
+ *   | unused |served|file|  bank + 1   |  color + 1  |   a field of 0: no wish
+ *   +--------+------+----+-------------+-------------+
  *
- * A hint of a file is SRM-buffer's, while it allocates for the page cache.
+ * A hint of a file is SRM-buffer's, while it allocates for the page cache.  It
+ * is told whether the hint was followed.
  */
 #ifndef _LINUX_MCUBE_TYPES_H
 #define _LINUX_MCUBE_TYPES_H
@@ -22,6 +23,7 @@
 #define MCUBE_HINT_BITS		9
 #define MCUBE_HINT_MASK		((1U << MCUBE_HINT_BITS) - 1)
 #define MCUBE_HINT_FILE		(1U << (2 * MCUBE_HINT_BITS))
+#define MCUBE_HINT_SERVED	(MCUBE_HINT_FILE << 1)
 
 /**
  * mcube_hint_make() - pack a hint

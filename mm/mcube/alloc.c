@@ -278,6 +278,13 @@ static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 	      MIGRATE_TYPES);
 
+static void count_hinted(u32 hint)
+{
+	this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
+	if (hint & MCUBE_HINT_FILE)
+		current->mcube_hint = hint | MCUBE_HINT_SERVED;
+}
+
 /* A request that only the buddy lists can serve. */
 static struct page *pick(struct zone *zone, unsigned int order, int migratetype)
 {
@@ -287,7 +294,7 @@ static struct page *pick(struct zone *zone, unsigned int order, int migratetype)
 	if (hint & MCUBE_HINT_FILE)
 		page = mcube_pick(zone, order, migratetype, hint);
 	if (page)
-		this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
+		count_hinted(hint);
 	return page;
 }
 
@@ -341,7 +348,7 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
 		page = alloc_hinted(s, hint) ?:
 			mcube_pick(zone, 0, migratetype, hint);
 		if (page) {
-			this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
+			count_hinted(hint);
 			return page;
 		}
 		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);

@@ -24,13 +24,22 @@
 
 DEFINE_STATIC_KEY_FALSE(mcube_count_key);
 
+/* By offset, the color in a container whose first frame has parities 0. */
+static u8 color_of[1U << MCUBE_MAX_ORDER];
+
+static unsigned int color_at(const struct mcube_container *c, unsigned int off)
+{
+	const struct mcube_dim *dim = &mcube_config.map->color;
+
+	if (unlikely(dim->table_len))
+		return mcube_dim_value(dim, page_to_pfn(c->bins.base) + off);
+	return color_of[off] ^ c->place.color_xor;
+}
+
 void __mcube_count(struct mcube_container *c, unsigned int off, int nr)
 {
-	unsigned long pfn = page_to_pfn(c->bins.base) + off;
-	unsigned int color = mcube_dim_value(&mcube_config.map->color, pfn);
-
 	lockdep_assert_held(&c->lock);
-	atomic_add(nr, &c->store->color_free[color]);
+	atomic_add(nr, &c->store->color_free[color_at(c, off)]);
 }
 
 void __mcube_count_all(struct mcube_container *c, bool in)
@@ -74,6 +83,10 @@ static void recount(struct mcube_container *c)
  */
 void mcube_count_start(void)
 {
+	unsigned int off;
+
+	for (off = 0; off < ARRAY_SIZE(color_of); off++)
+		color_of[off] = mcube_dim_value(&mcube_config.map->color, off);
 	static_branch_enable_cpuslocked(&mcube_count_key);
 	/* Who takes a container and does not count it is done by then. */
 	synchronize_rcu();

@@ -40,7 +40,8 @@
 #include "../internal.h"
 #include "store.h"
 
-/* Blocks of one list that are looked at. */
+/* Blocks of one list that are looked at; more if none of any order will do. */
+#define BLOCKS_MIN	4
 #define BLOCKS_MAX	32
 
 /*
@@ -68,14 +69,14 @@ static long find_in(unsigned long pfn, unsigned int size, unsigned int order,
  * The first block of the lists from @*size to @end that will do; it is one of
  * @*size, and what is asked for lies at @off in it.
  */
-static struct page *find(struct zone *zone, unsigned int order, int migratetype,
+static struct page *look(struct zone *zone, unsigned int order, int migratetype,
 			 u32 hint, unsigned int *size, unsigned int end,
-			 unsigned long *off)
+			 unsigned long *off, unsigned int most)
 {
 	for (; *size < end; ++*size) {
 		struct list_head *list =
 			&zone->free_area[*size].free_list[migratetype];
-		unsigned int blocks = BLOCKS_MAX;
+		unsigned int blocks = most;
 		struct page *page;
 
 		list_for_each_entry(page, list, buddy_list) {
@@ -90,6 +91,20 @@ static struct page *find(struct zone *zone, unsigned int order, int migratetype,
 		}
 	}
 	return NULL;
+}
+
+static struct page *find(struct zone *zone, unsigned int order, int migratetype,
+			 u32 hint, unsigned int *size, unsigned int end,
+			 unsigned long *off)
+{
+	unsigned int start = *size;
+	struct page *page;
+
+	page = look(zone, order, migratetype, hint, size, end, off, BLOCKS_MIN);
+	if (page)
+		return page;
+	*size = start;
+	return look(zone, order, migratetype, hint, size, end, off, BLOCKS_MAX);
 }
 
 /*

@@ -89,8 +89,7 @@ static unsigned long region_free[MCUBE_MAX_VALUES];
 
 static bool enabled;
 
-/* They may change once the policy is off; who still uses them errs harmlessly. */
-static const struct mcube_map *map;
+/* May change once the policy is off; who still uses it errs harmlessly. */
 static struct mcube_regions regions;
 
 static void count(enum mcube_srm_stat stat, unsigned int nr)
@@ -199,14 +198,6 @@ static bool is_covered(const struct inode *inode, gfp_t gfp, unsigned int order)
 		movable != S_ISBLK(inode->i_mode);
 }
 
-static bool is_of(struct folio *folio, unsigned int color)
-{
-	unsigned int got = mcube_dim_value(&map->color, folio_pfn(folio));
-
-	return folio_test_large(folio) ? regions.of[got] == regions.of[color] :
-					 got == color;
-}
-
 /* Part of a working set: all colors in turn, as memory has. */
 static struct folio *alloc_spread(gfp_t gfp, unsigned int order, pgoff_t index)
 {
@@ -238,7 +229,7 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 	unsigned int region, color;
 	struct folio *folio;
 	u32 *run = NULL;
-	bool is_long;
+	bool is_long, served;
 
 	if (!is_covered(inode, gfp, order)) {
 		count(MCUBE_SRM_UNCOVERED, 1);
@@ -259,12 +250,13 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 
 	current->mcube_hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
 	folio = filemap_alloc_folio_noprof(gfp, order);
+	served = current->mcube_hint & MCUBE_HINT_SERVED;
 	current->mcube_hint = 0;
 	if (!folio)
 		return NULL;
 
 	count(is_long ? MCUBE_SRM_FILE : MCUBE_SRM_TASK, nr);
-	if (!is_of(folio, color)) {
+	if (!served) {
 		count(MCUBE_SRM_MISSED, nr);
 		if (run)
 			WRITE_ONCE(*run, 0);
@@ -310,7 +302,6 @@ static int start(void)
 	}
 	if (ret)
 		return -ERANGE;
-	map = mcube_config.map;
 	mcube_srm_config.nr_colors = dim->nr_values;
 	mcube_srm_config.epoch++;
 	mcube_count_start();
