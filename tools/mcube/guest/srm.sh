@@ -45,10 +45,10 @@ pass() { # PROGRAM: once through its files
 			--name=use --rw=randrw --file_service_type=random --io_size=1m ;;
 	random) fio_in /data --name=random --ioengine=psync --rw=randread --norandommap=1 --bs=4k \
 			--filename=big --size="${BIG}m" ;;
-	# The same file twenty times over, in percent of the last level.
+	# The same file a hundred times over, in percent of the last level.
 	scan-*)
 		local files=()
-		while [ ${#files[@]} -lt 20 ]; do files+=("/data/$1"); done
+		while [ ${#files[@]} -lt 100 ]; do files+=("/data/$1"); done
 		cat "${files[@]}" > /dev/null ;;
 	*) echo "srm.sh: no program '$1'" >&2; return 2 ;;
 	esac
