@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a page fault and a free cost, in instructions.
 
-Under QEMU's -icount shift=0 the guest's time stamp counter counts executed
-instructions, one by one, whatever the host is busy with. A small program in
-the guest (tools/mcube/guest/faultcost.c) faults and unmaps anonymous pages
-and reads it. Four variants, each on a machine of its own with the same
-command line:
+A small program in the guest (tools/mcube/guest/faultcost.c) faults and unmaps
+anonymous pages. Four variants, each on a machine of its own (icount.py):
 
     unpatched   the kernel without the series
     off         the series built in, the store never switched on
@@ -26,78 +23,33 @@ the numbers differ: not at all, but for the random order of shuffled
 containers.
 """
 
-import argparse
 import statistics
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-import lab  # first: it makes tools/mcube/dev importable
-import kbuild
+import icount  # first: it makes the other packages importable
+import lab
 import ui
-from lab import ALLOC, Failure
-from qemu import Guest, image
+from lab import Failure
 
 COLOR = 3
 VARIANTS = {
     "unpatched": ("base", "", ""),
     "off": ("test", "", ""),
-    "on": ("test", f"echo shuffle > {ALLOC}/seed; echo 1 > {ALLOC}/enabled", ""),
-    "colored": ("test", f"echo shuffle > {ALLOC}/seed; echo 1 > {ALLOC}/enabled",
-                f"-H color={COLOR}"),
+    "on": ("test", icount.ON, ""),
+    "colored": ("test", icount.ON, f"-H color={COLOR}"),
 }
 TARGETS = {"off_ratio": 1.002, "on_ratio": 1.05}
 
 
-def script(setup, options, args):
-    """What the guest runs."""
-    return f"""set -e
-{lab.SET_MAP if setup else ""}
-{setup or ":"}
-sleep 3
-/guest/faultcost -n {args.pages} -w {args.fresh} -r {args.rounds} {options}
-[ ! -d {ALLOC}/stats ] || grep . {ALLOC}/stats/* | sed 's|.*/|stat |; s|:| |'
-"""
-
-
 def measure(name, args, again=""):
-    """Boot one variant; {kind: [(fault, free)], stat: {...}}."""
+    """Boot one variant; {kind: [[round, fault, free]], ...}."""
     flavor, setup, options = VARIANTS[name]
-    kernel = {"base": args.base, "test": args.kernel}[flavor] or image(flavor)
-    guest = Guest(kernel, smp=1, mem=args.mem, icount=True,
-                  append="nowatchdog random.trust_cpu=on")
-    guest.root.file(lab.guest_tool("faultcost"), "/guest/faultcost")
-    result = guest.run(script(setup, options, args), f"bench-alloc-{name}{again}", 600)
-    if not result.ok:
-        raise Failure(f"{name}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
-    out = {"fresh": [], "steady": [], "kept": [], "loop": [], "rep": [], "stat": {}}
-    for line in result.output.splitlines():
-        word, *rest = line.split()
-        if word in ("fresh", "steady", "kept"):
-            out[word].append((int(rest[1]), int(rest[2])))
-        elif word in ("loop", "rep"):
-            out[word].append(int(rest[0]))
-        elif word == "touch":
-            out["touch"] = int(rest[0])
-        elif word == "stat":
-            out["stat"][rest[0]] = int(rest[1])
-    if len(out["steady"]) != args.rounds or len(out["kept"]) != args.rounds:
-        raise Failure(f"{name}: rounds are missing in the guest's output",
-                      f"console: {result.console}")
-    return out
-
-
-def calibrate(data):
-    """The counter against a loop of 1000000 instructions; what clearing a page adds."""
-    got = min(data["loop"])
-    if not 1_000_000 <= got <= 1_000_100:
-        raise Failure(f"a loop of 1000000 instructions counts as {got}",
-                      "the counter needs QEMU's -icount shift=0")
-    rep = min(data["rep"])
-    if rep < 512:
-        raise Failure(f"a rep string instruction over a page counts as {rep}")
-    return got, rep - got + 1_000_000 - 1
+    data = icount.boot(
+        f"bench-alloc-{name}{again}", "faultcost", flavor,
+        f"{setup}\nsleep 3\n"
+        f"/guest/faultcost -n {args.pages} -w {args.fresh} -r {args.rounds} {options}", args)
+    if any(len(data.get(kind, ())) != args.rounds for kind in ("steady", "kept")):
+        raise Failure(f"{name}: rounds are missing in the guest's output")
+    return data
 
 
 def reduce(data, args, rep):
@@ -108,22 +60,16 @@ def reduce(data, args, rep):
     row = {}
     for kind in ("fresh", "steady", "kept"):
         rounds = data[kind][:1] if kind == "fresh" else data[kind]
-        for part, values in (("fault", [f for f, _ in rounds]),
-                             ("free", [f for _, f in rounds]),
-                             ("total", [a + b for a, b in rounds])):
-            extra = 0 if part == "free" else rep
-            per = [v / args.pages - extra for v in values]
-            row[f"{kind}_{part}"] = round(statistics.median(per), 2)
-            row[f"{kind}_{part}_counted"] = round(row[f"{kind}_{part}"] + extra, 2)
-            row[f"{kind}_{part}_min"] = round(min(per), 2)
-            row[f"{kind}_{part}_spread"] = round(max(per) - min(per), 2)
-            row[f"{kind}_{part}_mean"] = round(statistics.fmean(per), 2)
+        for part, values, extra in (("fault", [f for _, f, _ in rounds], rep),
+                                    ("free", [f for _, _, f in rounds], 0),
+                                    ("total", [a + b for _, a, b in rounds], rep)):
+            row |= icount.spread(f"{kind}_{part}", [v / args.pages for v in values], extra)
     return row
 
 
 def differ(one, two, args):
     """By how many instructions per page two runs' steady medians differ."""
-    a, b = (statistics.median(x + y for x, y in d["steady"]) for d in (one, two))
+    a, b = (statistics.median(x + y for _, x, y in d["steady"]) for d in (one, two))
     return abs(a - b) / args.pages
 
 
@@ -177,37 +123,14 @@ def draw(rows):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, default=4096, help="pages per round")
-    parser.add_argument("--rounds", type=int, default=32, help="rounds of each kind")
+    parser = icount.parser(__doc__, 32)
     parser.add_argument("--fresh", type=int, default=4, help="rounds before the steady ones")
-    parser.add_argument("--mem", default="2G", help="memory of the guest")
-    parser.add_argument("--kernel", type=Path, help="patched bzImage (default: build/test)")
-    parser.add_argument("--base", type=Path, help="unpatched bzImage (default: build/base)")
-    parser.add_argument("--verify", action="store_true",
-                        help="run everything twice and compare to the instruction")
-    parser.add_argument("--jobs", type=int, default=ui.JOBS, help="machines at a time")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
-    if args.json:
-        human, sys.stdout = sys.stdout, sys.stderr
-    lab.guest_tool("faultcost")
-    if not args.base:
-        kbuild.build("base", ("bzImage",))
-    steps = ui.Steps("bench-alloc", ["measure", "verify", "report"] if args.verify
-                     else ["measure", "report"])
-    with ThreadPoolExecutor(max(1, args.jobs)) as pool:
-        steps("measure")
-        data = dict(zip(VARIANTS, pool.map(lambda n: measure(n, args), VARIANTS)))
-        same = None
-        if args.verify:
-            steps("verify")
-            twice = dict(zip(VARIANTS, pool.map(lambda n: measure(n, args, "-again"),
-                                                VARIANTS)))
-            same = {n: differ(data[n], twice[n], args) for n in VARIANTS}
+    steps = icount.begin("bench-alloc", "faultcost", args)
+    data, twice = icount.collect(VARIANTS, lambda n, again: measure(n, args, again), args, steps)
+    same = twice and {n: differ(data[n], twice[n], args) for n in VARIANTS}
     steps("report")
-    loop, rep = calibrate(data["unpatched"])
+    rep = icount.beyond_one(data["unpatched"], "rep")
     rows = [{"variant": n} | reduce(data[n], args, rep) | {"stats": data[n]["stat"]}
             for n in VARIANTS]
     summary = {f"{n}_ratio": round(r["steady_total"] / rows[0]["steady_total"], 5)
@@ -216,13 +139,11 @@ def run():
         if n != "unpatched":
             for kind in ("kept_total", "fresh_total", "steady_total_counted"):
                 summary[f"{n}_{kind}_ratio"] = round(r[kind] / rows[0][kind], 5)
-    parameters = {"kind": "instructions (simulated: QEMU TCG -icount shift=0)",
-                  "pages": args.pages, "rounds": args.rounds, "fresh": args.fresh,
-                  "mem": args.mem, "smp": 1, "color_map": lab.COLOR_MAP,
-                  "bank_map": lab.BANK_MAP, "qemu": lab.qemu_version(),
-                  "loop_of_1000000": loop, "rep_iterations_left_out": rep, "hint": f"color={COLOR}",
-                  "second_run_differs_by": same}
-    print(f"calibration: a loop of 1000000 instructions counts as {loop}; of the rep "
+    parameters = icount.parameters(args, data["unpatched"]) | {
+        "fresh": args.fresh, "rep_iterations_left_out": rep, "hint": f"color={COLOR}",
+        "second_run_differs_by": same}
+    print(f"calibration: a loop of 1000000 instructions counts as "
+          f"{parameters['loop_of_1000000']}; of the rep "
           f"instruction\nthat clears a page, {rep} iterations per page are left out")
     show(rows)
     if same is not None:
@@ -236,13 +157,7 @@ def run():
     print("with every rep iteration counted: " + ", ".join(
         f"{n} {summary[f'{n}_steady_total_counted_ratio']:.4f}"
         for n in VARIANTS if n != "unpatched"))
-    png = draw(rows)
-    path = lab.save("alloc", parameters, rows, summary)
-    print(f"\nwritten: {path}\n         {png}\n         {lab.RESULTS / 'report.md'}")
-    if args.json:
-        sys.stdout = human
-        print(path.read_text("utf-8"), end="")
-    steps.done()
+    icount.finish("alloc", (parameters, rows, summary), draw(rows), steps, args)
     return 0
 
 

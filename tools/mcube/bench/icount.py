@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the benchmarks that count instructions share.
+
+Under QEMU's -icount shift=0 the guest's time stamp counter counts executed
+instructions, one by one, whatever the host is busy with. Each variant of a
+benchmark runs on a machine of its own, with the same command line: a kernel
+flavor, commands that switch mcube, and a program in the guest that prints a
+word and numbers a line (tools/mcube/guest/icount.h).
+
+A rep string instruction counts once per iteration there, and once in all on
+hardware. Where one handles a page it would be more than all the rest, and
+ratios look better than they are; so it is one instruction in the figures.
+"""
+
+import argparse
+import statistics
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import lab  # first: it makes tools/mcube/dev importable
+import kbuild
+import ui
+from lab import ALLOC, Failure
+from qemu import Guest, image
+
+ON = f"{lab.SET_MAP}echo shuffle > {ALLOC}/seed; echo 1 > {ALLOC}/enabled"
+KIND = "instructions (simulated: QEMU TCG -icount shift=0)"
+
+
+def parser(doc, rounds):
+    """A command line with what all of them take."""
+    out = argparse.ArgumentParser(description=doc,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    out.add_argument("--pages", type=int, default=4096, help="pages per round")
+    out.add_argument("--rounds", type=int, default=rounds, help="rounds of each kind")
+    out.add_argument("--mem", default="2G", help="memory of the guest")
+    out.add_argument("--kernel", type=Path, help="patched bzImage (default: build/test)")
+    out.add_argument("--base", type=Path, help="unpatched bzImage (default: build/base)")
+    out.add_argument("--verify", action="store_true",
+                     help="run everything twice and compare to the instruction")
+    out.add_argument("--jobs", type=int, default=ui.JOBS, help="machines at a time")
+    out.add_argument("--json", action="store_true", help="print the result as JSON")
+    return out
+
+
+def begin(job, tool, args):
+    """Build what the guests need; the steps to announce."""
+    if args.json:
+        sys.stdout = sys.stderr
+    lab.guest_tool(tool)
+    if not args.base:
+        kbuild.build("base", ("bzImage",))
+    return ui.Steps(job, ["measure", *(["verify"] if args.verify else []), "report"])
+
+
+def boot(run, tool, flavor, script, args, **machine):
+    """Boot a machine and let it run a script.
+
+    Gives {word: [[number, ...], ...]} of the lines that the guest prints, and "stat", what
+    mcube's counters say afterwards. What else is given is the machine's.
+    """
+    kernel = {"base": args.base, "test": args.kernel}[flavor] or image(flavor)
+    guest = Guest(kernel, smp=1, mem=args.mem, icount=True,
+                  append="nowatchdog random.trust_cpu=on", **machine)
+    guest.root.file(lab.guest_tool(tool), f"/guest/{tool}")
+    result = guest.run(f"set -e\n{script}\nfor d in alloc srm; do\n"
+                       f"[ ! -d {ALLOC}/../$d/stats ] || grep . {ALLOC}/../$d/stats/* |"
+                       " sed \"s|.*/|stat $d.|; s|:| |\"\ndone\n", run, 900)
+    if not result.ok:
+        raise Failure(f"{run}: {result.why()}\n{result.output[-800:]}",
+                      f"console: {result.console}")
+    out = {"stat": {}}
+    for line in result.output.splitlines():
+        word, *rest = line.split()
+        if word == "stat":
+            out["stat"][rest[0]] = int(rest[1])
+        else:
+            out.setdefault(word, []).append([int(x) for x in rest])
+    return out
+
+
+def collect(names, measure, args, step):
+    """What measure(name, "") gives for each, and measure(name, "-again") where wanted."""
+    with ThreadPoolExecutor(max(1, args.jobs)) as pool:
+        step("measure")
+        data = dict(zip(names, pool.map(lambda n: measure(n, ""), names)))
+        again = None
+        if args.verify:
+            step("verify")
+            again = dict(zip(names, pool.map(lambda n: measure(n, "-again"), names)))
+    return data, again
+
+
+def calibrate(data):
+    """What the counter says of a loop of 1000000 instructions."""
+    got = min(x for x, in data["loop"])
+    if not 1_000_000 <= got <= 1_000_100:
+        raise Failure(f"a loop of 1000000 instructions counts as {got}",
+                      "the counter needs QEMU's -icount shift=0")
+    return got
+
+
+def beyond_one(data, word):
+    """What handling a page counts beyond one instruction."""
+    count = min(x for x, in data[word])
+    if not 500 < count <= 4100:
+        raise Failure(f"'{word}' over a page counts as {count}")
+    return count
+
+
+def spread(name, per, extra=0):
+    """Keys and values of a row: median, minimum, mean, spread over rounds.
+
+    per has instructions per page, of which extra is to be left out.
+    """
+    per = [v - extra for v in per]
+    median = round(statistics.median(per), 2)
+    return {name: median,
+            f"{name}_counted": round(median + extra, 2),
+            f"{name}_min": round(min(per), 2),
+            f"{name}_spread": round(max(per) - min(per), 2),
+            f"{name}_mean": round(statistics.fmean(per), 2)}
+
+
+def parameters(args, data):
+    """What every result says of how it came about."""
+    return {"kind": KIND, "pages": args.pages, "rounds": args.rounds, "mem": args.mem,
+            "smp": 1, "color_map": lab.COLOR_MAP, "bank_map": lab.BANK_MAP,
+            "qemu": lab.qemu_version(), "loop_of_1000000": calibrate(data)}
+
+
+def finish(name, result, png, steps, args):
+    """Write parameters, rows and summary."""
+    path = lab.save(name, *result)
+    print(f"\nwritten: {path}\n         {png}\n         {lab.RESULTS / 'report.md'}")
+    steps.done()
+    if args.json:
+        sys.__stdout__.write(path.read_text("utf-8"))
