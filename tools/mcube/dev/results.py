@@ -75,6 +75,20 @@ def alloc(data):
             pairs(plain(data["parameters"])))
 
 
+def page_cache(data):
+    """bench-file."""
+    columns = ("fill", "drop", "stream", "stream_drop", "write", "truncate", "cached4k",
+               "cached64k", "begin4k")
+    both = lambda c: lambda r: f"{r[c]:.0f} {r['ratios'][c]:.3f}"  # noqa: E731
+    return ("Instructions per page of a file that comes into the page cache, is dropped, and is "
+            "read there,\nand times unpatched. Zeroing and copying a page count as one "
+            "instruction each.",
+            table(data["rows"], {"file system": "fs", "variant": "variant"}
+                  | {c.replace("_", " "): both(c) for c in columns}),
+            pairs(plain({k: v for k, v in data["summary"].items() if k.count("_") == 2})),
+            pairs(plain(data["parameters"])))
+
+
 def placement(s):
     """The demo's placement part."""
     rows = [{"policy": k.removeprefix("aged_"), "memory": "aged" if k.startswith("aged_")
@@ -204,6 +218,7 @@ def stages(data):
 SECTIONS = {
     "test": ("Tests", "make test", stages),
     "alloc": ("Cost of a fault and a free", "make bench-alloc", alloc),
+    "file": ("Cost of the page cache", "make bench-file", page_cache),
     "demo": ("Placement of real programs", "make demo", demo),
     "model": ("The modelled machine", "make bench-model", model),
     "m3": ("M3 on modelled machines", "make bench-m3", m3),

@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What the page cache costs, in instructions.
+
+A small program in the guest (tools/mcube/guest/filecost.c) lets pages of a file
+come into the cache and drops them, and reads what is cached, on ext4 and on XFS.
+The file is a hole, so that no device has a part in it. Kinds:
+
+    fill        readahead(), and drop: POSIX_FADV_DONTNEED
+    stream      read() of what is not cached, and drop
+    write       write() into an empty file, and truncate
+    cached4k    read(), a page at a time, random order
+    cached64k   read(), 16 pages at a time, from start to end
+    begin4k     read(), the first page of a short file, again and again
+
+Variants, each on machines of its own (icount.py):
+
+    unpatched   the kernel without the series
+    off         the series built in, nothing switched on
+    on          the store on, seed=shuffle
+    srm         SRM-buffer on as well
+    srm-region  the same with region_order 2: folios of up to four pages
+
+XFS has large folios, ext4 of this kernel has not. readahead() gives single pages
+on both. With SRM-buffer on, stream and write get folios up to region_order only:
+their ratios on XFS are mostly what large folios save.
+
+Zeroing a page and copying one are left out, but for one instruction each, as a
+rep string instruction does it on hardware; figures with all iterations, as
+counted, are in the JSON file (*_counted). --srm sets tunables, to see where the
+cost goes: make bench-file ARGS="--srm tl=4096 vm_hop=0".
+"""
+
+import statistics
+
+import icount  # first: it makes the other packages importable
+import guests
+import lab
+from lab import Failure
+
+SRM = "/sys/kernel/mm/mcube/srm"
+FILE_SYSTEMS = ("ext4", "xfs")
+MOUNT = {"ext4": "noatime,noinit_itable,commit=300", "xfs": "noatime"}
+# Copying word by word and not byte by byte is eight times faster under QEMU.
+SHORT_REPS = ("-cpu", "max,-erms")
+VARIANTS = {
+    "unpatched": ("base", ""),
+    "off": ("test", ""),
+    "on": ("test", icount.ON),
+    "srm": ("test", f"{icount.ON}\necho 1 > {SRM}/enabled"),
+    "srm-region": ("test", f"{icount.ON}\necho 2 > {SRM}/region_order\n"
+                           f"echo 1 > {SRM}/enabled"),
+}
+# Kind of round: its columns, and what is left out of the first.
+KINDS = {
+    "fill": (("fill", "drop"), ("zero",)),
+    "stream": (("stream", "stream_drop"), ("zero", "copy")),
+    "write": (("write", "truncate"), ("copy",)),
+    "cached4k": (("cached4k",), ("copy",)),
+    "cached64k": (("cached64k",), ("copy",)),
+    "begin4k": (("begin4k",), ("copy",)),
+}
+COLUMNS = [c for columns, _ in KINDS.values() for c in columns]
+# Ratios that are summed up in one, the worst of them.
+GROUPS = {"fill": ("fill", "stream", "write"), "drop": ("drop", "stream_drop", "truncate"),
+          "cached": ("cached4k", "cached64k")}
+TARGETS = {"off_fill_ratio": 1.002, "srm_fill_ratio": 1.03,
+           "off_cached_ratio": 1.002, "srm_cached_ratio": 1.002}
+
+
+def measure(name, args, again=""):
+    """Boot one variant with one file system; {kind: [[round, make, undo]], ...}."""
+    variant, kind = name
+    flavor, setup = VARIANTS[variant]
+    if variant.startswith("srm"):
+        setup = "\n".join([f"echo {value} > {SRM}/{file}" for file, _, value in
+                           (s.partition("=") for s in args.srm)] + [setup])
+    title = f"bench-file-{variant}-{kind}{again}"
+    disk = guests.disk(title, kind)
+    data = icount.boot(title, "filecost", flavor, f"""
+mkdir /mnt
+mount -t {kind} -o {MOUNT[kind]} /dev/vda /mnt
+echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+{setup}
+sleep 3
+/guest/filecost -n {args.pages} -w {args.warm} -r {args.rounds} /mnt""",
+                       args, drives=[disk], extra=SHORT_REPS)
+    disk.unlink()
+    if any(len(data.get(kind, ())) != args.rounds for kind in KINDS):
+        raise Failure(f"{title}: rounds are missing in the guest's output")
+    return data
+
+
+def row_of(name, data, args, left_out):
+    """Instructions per page of each column."""
+    row = {"variant": name[0], "fs": name[1]}
+    for kind, (columns, without) in KINDS.items():
+        for i, column in enumerate(columns, 1):
+            row |= icount.spread(column, [r[i] / args.pages for r in data[kind]],
+                                 0 if i > 1 else sum(left_out[w] for w in without))
+    return row | {"stats": data["stat"]}
+
+
+def add_ratios(rows):
+    """Each row's ratios to the unpatched kernel on the same file system."""
+    base = {r["fs"]: r for r in rows if r["variant"] == "unpatched"}
+    for row in rows:
+        row["ratios"] = {c: round(row[c] / base[row["fs"]][c], 5) for c in COLUMNS}
+
+
+def differ(one, two, args):
+    """By how many instructions per page two runs' medians differ at most."""
+    return max(abs(statistics.median(r[1] + r[2] for r in one[k])
+                   - statistics.median(r[1] + r[2] for r in two[k])) / args.pages
+               for k in KINDS)
+
+
+def summarize(rows):
+    """The worst ratio of each group by variant, where it is, and all of them."""
+    summary, where = {}, {}
+    for variant in list(VARIANTS)[1:]:
+        mine = [r for r in rows if r["variant"] == variant]
+        for group, columns in GROUPS.items():
+            worst, fs, column = max((r["ratios"][c], r["fs"], c) for r in mine for c in columns)
+            summary[f"{variant}_{group}_ratio"] = worst
+            where[f"{variant}_{group}_ratio"] = f"{column} on {fs}"
+    for row in rows:
+        if row["variant"] != "unpatched":
+            summary |= {f"{row['variant']}_{row['fs']}_{c}_ratio": v
+                        for c, v in row["ratios"].items()}
+    return summary, where
+
+
+def show(rows):
+    """The tables."""
+    def part(columns):
+        cells = [[r["fs"], r["variant"]] + [f"{r[c]:.0f} {r['ratios'][c]:.3f}" for c in columns]
+                 for r in rows]
+        print("\n".join(lab.table(["fs", "variant"] + [c.replace("_", " ") for c in columns],
+                                  cells)))
+    print("\ninstructions per page, median over rounds (times unpatched)\n")
+    part([c for k in ("fill", "stream", "write") for c in KINDS[k][0]])
+    print("\nread() of what is cached, instructions per page\n")
+    part(["cached4k", "cached64k", "begin4k"])
+    print("\nmax - min over rounds, per page\n")
+    print("\n".join(lab.table(["fs", "variant"] + [c.replace("_", " ") for c in COLUMNS], [
+        [r["fs"], r["variant"]] + [f"{r[f'{c}_spread']:.2f}" for c in COLUMNS] for r in rows])))
+
+
+def verdicts(summary, where):
+    """Each target as a whole, and by file system and kind where it is missed somewhere."""
+    for key, limit in TARGETS.items():
+        word = "met" if summary[key] <= limit else "MISSED"
+        print(f"{key} {summary[key]:.4f} ({where[key]}), target {limit}: {word}")
+        if summary[key] <= limit:
+            continue
+        variant, group, _ = key.split("_")
+        for fs in FILE_SYSTEMS:
+            ratios = {c: summary[f"{variant}_{fs}_{c}_ratio"] for c in GROUPS[group]}
+            print(f"    {fs}: " + ", ".join(
+                f"{c} {v:.4f} {'met' if v <= limit else 'MISSED'}" for c, v in ratios.items()))
+
+
+def draw(rows):
+    """Bars: each column times unpatched, by file system."""
+    plt = lab.pyplot()
+    colors = dict(zip(VARIANTS, ("#bbbbbb", "#4477aa", "#66ccee", "#ddaa33", "#cc6677")))
+    fig, axes = plt.subplots(2, 1, figsize=(9, 6), sharex=True)
+    for ax, fs in zip(axes, FILE_SYSTEMS):
+        mine = [r for r in rows if r["fs"] == fs]
+        for i, row in enumerate(mine):
+            ax.bar([x + (i - 2) * 0.16 for x in range(len(COLUMNS))],
+                   [row["ratios"][c] for c in COLUMNS], 0.16, color=colors[row["variant"]],
+                   label=row["variant"])
+        ax.set_title(fs)
+        ax.set_ylabel("times unpatched")
+    axes[0].legend(ncols=len(VARIANTS), fontsize="small")
+    axes[1].set_xticks(range(len(COLUMNS)), [c.replace("_", " ") for c in COLUMNS],
+                       fontsize="small")
+    path = lab.picture(fig, "file")
+    plt.close(fig)
+    return path
+
+
+def run():
+    """Command line."""
+    parser = icount.parser(__doc__, 12)
+    parser.add_argument("--warm", type=int, default=2, help="rounds before those of each kind")
+    parser.add_argument("--srm", nargs="+", default=[], metavar="FILE=VALUE",
+                        help="tunables in srm/ for the variants with SRM-buffer")
+    args = parser.parse_args()
+    steps = icount.begin("bench-file", "filecost", args)
+    names = [(v, fs) for fs in FILE_SYSTEMS for v in VARIANTS]
+    data, twice = icount.collect(names, lambda n, again: measure(n, args, again), args, steps)
+    steps("report")
+    first = data[names[0]]
+    left_out = {word: icount.beyond_one(first, word) for word in ("zero", "copy")}
+    rows = [row_of(n, data[n], args, left_out) for n in names]
+    add_ratios(rows)
+    summary, where = summarize(rows)
+    same = twice and {" ".join(n): differ(data[n], twice[n], args) for n in names}
+    parameters = icount.parameters(args, first) | {
+        "warm": args.warm, "zero_left_out": left_out["zero"], "copy_left_out": left_out["copy"],
+        "srm": " ".join(args.srm), "second_run_differs_by": same}
+    print(f"calibration: a loop of 1000000 instructions counts as "
+          f"{parameters['loop_of_1000000']}; left out are {left_out['zero']} instructions\n"
+          f"per page zeroed and {left_out['copy']} per page copied")
+    show(rows)
+    if same is not None:
+        print("\nsecond run, instructions per page off the first: " + ", ".join(
+            f"{n} {d:.3f}" for n, d in same.items()))
+    print()
+    verdicts(summary, where)
+    icount.finish("file", (parameters, rows, summary | {"where": where}), draw(rows), steps, args)
+    return 0
+
+
+if __name__ == "__main__":
+    icount.ui.main(run)

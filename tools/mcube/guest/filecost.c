@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * filecost: what the page cache costs
+ *
+ * Reads a file that is one hole, so that no device has a part in what is counted:
+ * pages are allocated and cleared, and that is all.
+ *
+ *	fill		readahead() in pieces, then DONTNEED
+ *	stream		read() from start to end, then DONTNEED
+ *	write		write() into an empty file, then ftruncate()
+ *	cached4k	a page at a time, in an order that is random and always
+ *			the same; all is in the cache
+ *	cached64k	from start to end; all is in the cache
+ *	begin4k		the first page of a short file, again and again
+ *
+ * Instructions are counted, see icount.h.  Like "rep" two more are printed: "zero"
+ * for zeroing a page by memset(), and "copy" for copying one.
+ *
+ *	filecost [-n PAGES] [-w WARM] [-r ROUNDS] FOLDER
+ *
+ * Each kind is done WARM times before the ROUNDS that are printed.
+ */
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "icount.h"
+
+#define PIECE		(16 * PAGE)	/* what read() and write() pass */
+#define AHEAD		(32 * PAGE)	/* what readahead() takes at least */
+#define SHORT_PAGES	16
+
+static const char usage[] =
+	"usage: filecost [-n PAGES] [-w WARM] [-r ROUNDS] FOLDER\n";
+
+static unsigned long pages = 4096;
+static unsigned int *order;
+static int hole, small, fresh;
+static char buf[PIECE], scratch[2 * PAGE];
+
+/* Eleven instructions per turn. */
+static unsigned long loop_count(char *p, unsigned long turns)
+{
+	unsigned long start = now();
+
+	asm volatile("1:\tdec %0\n"
+		     "\t.rept 8\n"
+		     "\tmovq %2, (%1)\n"
+		     "\t.endr\n"
+		     "\tlea 64(%1), %1\n"
+		     "\tjnz 1b"
+		     : "+r"(turns), "+r"(p) : "r"(0UL) : "memory", "cc");
+	return now() - start;
+}
+
+/* memset(), which zeroes pages of files: arch/x86/lib/memset_64.S. */
+static unsigned long zero_count(char *p)
+{
+	unsigned int a, b, c, d;
+
+	if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1U << 11)
+		return stosb_count(p, PAGE) - stosb_count(p, 0);
+	return loop_count(p, PAGE / 64 + 1) - loop_count(p, 1) - 1;
+}
+
+static unsigned long movsb_count(char *to, const char *from, unsigned long n)
+{
+	unsigned long start = now();
+
+	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) :: "memory");
+	return now() - start;
+}
+
+static unsigned long movsq_count(char *to, const char *from, unsigned long n)
+{
+	unsigned long start = now();
+
+	asm volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) :: "memory");
+	return now() - start;
+}
+
+/*
+ * See copy_user_generic(), arch/x86/lib/copy_user_64.S: the first eight bytes
+ * are not left to rep movsq.
+ */
+static unsigned long copy_count(char *to, const char *from)
+{
+	unsigned int a, b, c, d;
+
+	if (has_erms() ||
+	    (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1U << 4))
+		return movsb_count(to, from, PAGE) - movsb_count(to, from, 0);
+	return movsq_count(to, from, PAGE / 8 - 1) - movsq_count(to, from, 0);
+}
+
+static void drop(void)
+{
+	if (posix_fadvise(hole, 0, 0, POSIX_FADV_DONTNEED))
+		die("posix_fadvise");
+}
+
+static void ahead(void)
+{
+	unsigned long at;
+
+	for (at = 0; at < pages * PAGE; at += AHEAD)
+		if (readahead(hole, at, AHEAD))
+			die("readahead");
+}
+
+static void read_all(void)
+{
+	unsigned long at;
+
+	for (at = 0; at < pages * PAGE; at += PIECE)
+		if (pread(hole, buf, PIECE, at) != PIECE)
+			die("read");
+}
+
+static struct round and_drop(void (*make)(void))
+{
+	unsigned long t0, t1, t2;
+
+	t0 = now();
+	make();
+	t1 = now();
+	drop();
+	t2 = now();
+	return (struct round){ t1 - t0, t2 - t1 };
+}
+
+static struct round fill_round(void)
+{
+	return and_drop(ahead);
+}
+
+static struct round stream_round(void)
+{
+	return and_drop(read_all);
+}
+
+static struct round write_round(void)
+{
+	unsigned long t0, t1, t2, at;
+
+	t0 = now();
+	for (at = 0; at < pages * PAGE; at += PIECE)
+		if (pwrite(fresh, buf, PIECE, at) != PIECE)
+			die("write");
+	t1 = now();
+	if (ftruncate(fresh, 0))
+		die("ftruncate");
+	t2 = now();
+	return (struct round){ t1 - t0, t2 - t1 };
+}
+
+static struct round random_round(void)
+{
+	unsigned long t0 = now(), i;
+
+	for (i = 0; i < pages; i++)
+		if (pread(hole, buf, PAGE, order[i] * PAGE) != PAGE)
+			die("read");
+	return (struct round){ now() - t0, 0 };
+}
+
+static struct round cached_round(void)
+{
+	unsigned long t0 = now();
+
+	read_all();
+	return (struct round){ now() - t0, 0 };
+}
+
+static struct round begin_round(void)
+{
+	unsigned long t0 = now(), i;
+
+	for (i = 0; i < pages; i++)
+		if (pread(small, buf, PAGE, 0) != PAGE)
+			die("read");
+	return (struct round){ now() - t0, 0 };
+}
+
+/* Pages of the hole that are in the cache. */
+static unsigned long cached(void)
+{
+	unsigned char *in = malloc(pages);
+	unsigned long i, nr = 0;
+	void *p = mmap(NULL, pages * PAGE, PROT_READ, MAP_SHARED, hole, 0);
+
+	if (!in || p == MAP_FAILED || mincore(p, pages * PAGE, in))
+		die("mincore");
+	for (i = 0; i < pages; i++)
+		nr += in[i] & 1;
+	munmap(p, pages * PAGE);
+	free(in);
+	return nr;
+}
+
+static void expect(const char *what, unsigned long nr)
+{
+	unsigned long got = cached();
+
+	if (got == nr)
+		return;
+	fprintf(stderr, "filecost: after %s %lu pages are cached, not %lu\n",
+		what, got, nr);
+	exit(1);
+}
+
+static int make(int dir, const char *name, unsigned long length)
+{
+	int fd = openat(dir, name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	if (fd < 0 || ftruncate(fd, length))
+		die(name);
+	return fd;
+}
+
+static struct round mean(struct round (*run)(void), unsigned int passes)
+{
+	struct round sum = { 0, 0 }, r;
+	unsigned int i;
+
+	for (i = 0; i < passes; i++) {
+		r = run();
+		sum.make += r.make;
+		sum.undo += r.undo;
+	}
+	return (struct round){ sum.make / passes, sum.undo / passes };
+}
+
+static void all_kinds(unsigned int warm, unsigned int rounds)
+{
+	/* Several passes where one is so short that a timer tick shows. */
+	static const struct {
+		const char *name;
+		struct round (*run)(void);
+		unsigned int passes;
+	} kinds[] = {
+		{ "fill", fill_round, 1 },
+		{ "stream", stream_round, 4 },
+		{ "write", write_round, 4 },
+		{ "cached4k", random_round, 1 },
+		{ "cached64k", cached_round, 8 },
+		{ "begin4k", begin_round, 1 },
+	};
+	static struct round r[MAX_ROUNDS];
+	unsigned int i, k;
+
+	memset(r, 1, sizeof(r));
+	ahead();
+	expect("readahead()", pages);
+	drop();
+	expect("POSIX_FADV_DONTNEED", 0);
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		if (kinds[k].run == random_round) {
+			read_all();
+			expect("read()", pages);
+		}
+		for (i = 0; i < warm; i++)
+			kinds[k].run();
+		for (i = 0; i < rounds; i++)
+			r[i] = mean(kinds[k].run, kinds[k].passes);
+		print_rounds(kinds[k].name, r, rounds);
+	}
+	expect("reading", pages);
+}
+
+/* Always the same order. */
+static void shuffle(void)
+{
+	unsigned long i, j, seed = 1;
+
+	order = calloc(pages, sizeof(*order));
+	if (!order)
+		die("calloc");
+	for (i = 0; i < pages; i++) {
+		seed = seed * 6364136223846793005UL + 1442695040888963407UL;
+		j = (seed >> 33) % (i + 1);
+		order[i] = order[j];
+		order[j] = i;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long warm = 4, rounds = 32, i;
+	int opt, dir;
+
+	while ((opt = getopt(argc, argv, "n:w:r:")) != -1) {
+		switch (opt) {
+		case 'n':
+			pages = strtoul(optarg, NULL, 0);
+			break;
+		case 'w':
+			warm = strtoul(optarg, NULL, 0);
+			break;
+		case 'r':
+			rounds = strtoul(optarg, NULL, 0);
+			break;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (optind + 1 != argc) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (!pages || pages * PAGE % AHEAD || rounds > MAX_ROUNDS) {
+		fprintf(stderr, "filecost: pages by %lu, at most %d rounds\n",
+			AHEAD / PAGE, MAX_ROUNDS);
+		return 2;
+	}
+
+	dir = open(argv[optind], O_DIRECTORY | O_RDONLY);
+	if (dir < 0)
+		die(argv[optind]);
+	shuffle();
+	memset(buf, 1, sizeof(buf));
+	memset(scratch, 1, sizeof(scratch));
+	icount_begin();
+	for (i = 0; i < 3; i++)
+		printf("zero %lu\n", zero_count(scratch));
+	for (i = 0; i < 3; i++)
+		printf("copy %lu\n", copy_count(buf, scratch));
+
+	hole = make(dir, "hole", pages * PAGE);
+	small = make(dir, "small", SHORT_PAGES * PAGE);
+	fresh = make(dir, "fresh", 0);
+	all_kinds(warm, rounds);
+	return 0;
+}
