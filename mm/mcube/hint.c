@@ -29,6 +29,23 @@ void mcube_place_init(struct mcube_place *place, unsigned long pfn)
 }
 
 /**
+ * mcube_place_for() - likewise, as far as a hint asks for it
+ * @place: filled in.
+ * @pfn: first page frame of the block.
+ * @hint: the hint.
+ */
+void mcube_place_for(struct mcube_place *place, unsigned long pfn, u32 hint)
+{
+	*place = (struct mcube_place){};
+	if (mcube_hint_color(hint) >= 0)
+		mcube_shape_place(&mcube_config.color, &mcube_config.map->color,
+				  pfn, &place->color_phase, &place->color_xor);
+	if (mcube_hint_bank(hint) >= 0)
+		mcube_shape_place(&mcube_config.bank, &mcube_config.map->bank,
+				  pfn, &place->bank_phase, &place->bank_xor);
+}
+
+/**
  * mcube_hint_select() - the frames of a block that a hint allows
  * @hint: the hint, not 0.
  * @place: the block's.

@@ -57,7 +57,7 @@ static long find_in(unsigned long pfn, unsigned int size, unsigned int order,
 	const unsigned long *sel, *sel2;
 	struct mcube_place place;
 
-	mcube_place_init(&place, base);
+	mcube_place_for(&place, base, hint);
 	if (!mcube_hint_select(hint, &place, &sel, &sel2))
 		return -1;
 	at = sel2 ? find_next_and_bit(sel, sel2, end, start) :

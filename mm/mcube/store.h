@@ -286,6 +286,7 @@ static inline void mcube_count_all(struct mcube_container *c, bool in)
 
 /* hint.c: which frames of a container a hint allows */
 void mcube_place_init(struct mcube_place *place, unsigned long pfn);
+void mcube_place_for(struct mcube_place *place, unsigned long pfn, u32 hint);
 bool mcube_hint_select(u32 hint, const struct mcube_place *place,
 		       const unsigned long **sel, const unsigned long **sel2);
 bool mcube_hint_matches(u32 hint, const struct mcube_place *place,
