@@ -69,7 +69,7 @@ def script(args, memory, policy):
     """What one guest runs."""
     out = ["set -e", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]
     if memory == "aged":
-        out += [f"/guest/mcube-pages age -m {AGED_MIB} > /tmp/aged &",
+        out += [f"/guest/mcube-pages age -m {AGED_MIB} > /tmp/aged 2>&1 &", "aged=$!",
                 "while ! grep -q aged /tmp/aged; do sleep 0.2; done"]
     if POLICIES[policy]:
         out += [f"echo {POLICIES[policy]} > {ALLOC}/seed", f"echo 1 > {ALLOC}/enabled"]
@@ -88,6 +88,9 @@ def script(args, memory, policy):
                            f"{frames}{load} > {path}")
         out.append(f"echo done {repeat + 1} of {args.repeat}, {threads} threads")
     out.append(f"grep . {ALLOC}/stats/* > /results/stats")
+    if memory == "aged":
+        # It holds its pages for ever, and the guest would not end before it.
+        out += ["kill $aged", "wait $aged || true"]
     return "\n".join(out) + "\n"
 
 
