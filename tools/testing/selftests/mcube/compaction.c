@@ -50,7 +50,7 @@ FIXTURE_SETUP(compaction)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
 	if (mcube_field("/proc/vmstat", "nr_free_pages") < ENOUGH)
-		mcube_set_aside();
+		mcube_set_aside(1024);
 	mcube_write(THP "enabled", "madvise");
 	mcube_write(THP "defrag", "madvise");
 	mcube_write("/proc/sys/vm/drop_caches", "3");

@@ -156,17 +156,18 @@ int mcube_on(const char *seed, const char *colors, const char *banks)
 	return ret;
 }
 
-/* Left to the tests, of which the kernel's reserves are a small part. */
-#define PLAYGROUND	(512 * (long)(MIB / PAGE_SIZE_))
-
 /*
- * Keep free memory but PLAYGROUND away in the hugetlb pool, where nobody
- * touches it: what has to fill memory is done sooner.  The pool as it is then.
+ * Keep free memory but @mib away in the hugetlb pool, where nobody touches it:
+ * what has to fill memory is done sooner.  The pool as it is then.
+ *
+ * It takes whole blocks, and what is left are the broken ones first: who needs
+ * whole blocks should leave more than he needs.
  */
-long mcube_set_aside(void)
+long mcube_set_aside(unsigned long mib)
 {
 	long pool = mcube_read_num(MCUBE_POOL);
-	long spare = mcube_field("/proc/vmstat", "nr_free_pages") - PLAYGROUND;
+	long spare = mcube_field("/proc/vmstat", "nr_free_pages") -
+		     (long)(mib * (MIB / PAGE_SIZE_));
 
 	if (pool >= 0 && spare > 0)
 		mcube_write_num(MCUBE_POOL, pool + spare / (long)HUGE_PAGES);

@@ -76,7 +76,7 @@ void mcube_unpin(void);
 int mcube_bind(int node);
 int mcube_max_node(void);
 void mcube_drain(void);
-long mcube_set_aside(void);
+long mcube_set_aside(unsigned long mib);
 const char *mcube_disk(const char *mount_at, bool *mounted);
 const char *mcube_xfs(const char *mount_at, bool *mounted);
 

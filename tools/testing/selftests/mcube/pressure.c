@@ -81,7 +81,7 @@ FIXTURE_SETUP(pressure)
 	mcube_write(THP, "madvise");
 	/* Fallbacks raise the min watermark by up to 1.5 times the high one. */
 	mcube_write(BOOST, "0");
-	self->huge = mcube_set_aside();
+	self->huge = mcube_set_aside(512);
 	/*
 	 * What the last test left behind: pageblocks that unmovable pages have
 	 * taken over.  Movable ones take them back, and the store takes its

@@ -152,7 +152,7 @@ TEST_F_TIMEOUT(srm_folios, memory_in_pieces, 300)
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	make_file(_metadata, self);
-	mcube_set_aside();
+	mcube_set_aside(512);
 	p = break_memory(_metadata, &pages);
 	ASSERT_TRUE(mcube_memory_settled(&m));
 	ASSERT_EQ(0, switch_on(0));
@@ -205,7 +205,7 @@ static void full_cache(struct __test_metadata *_metadata,
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	srm_forget_files();
-	mcube_set_aside();
+	mcube_set_aside(512);
 	half = mcube_field("/proc/vmstat", "nr_free_pages") / 16 * 16;
 	snprintf(self->file, sizeof(self->file), "%s/mcube-folios", self->dir);
 	fd = open(self->file, O_RDWR | O_CREAT | O_TRUNC, 0600);
