@@ -278,6 +278,12 @@ static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 	      MIGRATE_TYPES);
 
+/* An interrupt has no part in what the task wants. */
+static u32 task_hint(void)
+{
+	return in_task() ? current->mcube_hint : 0;
+}
+
 static void count_hinted(u32 hint)
 {
 	this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
@@ -288,7 +294,7 @@ static void count_hinted(u32 hint)
 /* A request that only the buddy lists can serve. */
 static struct page *pick(struct zone *zone, unsigned int order, int migratetype)
 {
-	u32 hint = in_task() ? current->mcube_hint : 0;
+	u32 hint = task_hint();
 	struct page *page = NULL;
 
 	if (hint & MCUBE_HINT_FILE)
@@ -343,7 +349,7 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
 	}
 	if (unlikely(migratetype != MIGRATE_MOVABLE))
 		return pick(zone, 0, migratetype);
-	hint = in_task() ? current->mcube_hint : 0;
+	hint = task_hint();
 	if (unlikely(hint)) {
 		page = alloc_hinted(s, hint) ?:
 			mcube_pick(zone, 0, migratetype, hint);

@@ -22,10 +22,8 @@
  */
 void mcube_place_init(struct mcube_place *place, unsigned long pfn)
 {
-	mcube_shape_place(&mcube_config.color, &mcube_config.map->color, pfn,
-			  &place->color_phase, &place->color_xor);
-	mcube_shape_place(&mcube_config.bank, &mcube_config.map->bank, pfn,
-			  &place->bank_phase, &place->bank_xor);
+	/* Any color and any bank. */
+	mcube_place_for(place, pfn, mcube_hint_make(0, 0));
 }
 
 /**

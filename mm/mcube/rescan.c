@@ -62,22 +62,9 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	new = mcube_scan_begin(old, current->pid, now, limit);
 	WRITE_ONCE(mapping->mcube_scan, new);
 	if (!mcube_scan_spreads(old) && mcube_scan_spreads(new))
-		mcube_srm_spread(mapping, pages);
-}
-
-/**
- * mcube_srm_spread() - give a file's cached pages all colors
- * @mapping: the file's.
- * @pages: how many pages from its start on.
- *
- * Context: process, sleeps.
- */
-void mcube_srm_spread(struct address_space *mapping, unsigned long pages)
-{
-	unsigned int moved = mcube_remap(mapping, pages,
-					 mcube_srm_config.nr_colors);
-
-	this_cpu_add(mcube_srm_stats.nr[MCUBE_SRM_SPREAD], moved);
+		this_cpu_add(mcube_srm_stats.nr[MCUBE_SRM_SPREAD],
+			     mcube_remap(mapping, pages,
+					 mcube_srm_config.nr_colors));
 }
 
 /**

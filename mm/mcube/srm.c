@@ -198,16 +198,16 @@ static bool is_covered(const struct inode *inode, gfp_t gfp, unsigned int order)
 		movable != S_ISBLK(inode->i_mode);
 }
 
-/* Part of a working set: all colors in turn, as memory has. */
-static struct folio *alloc_spread(gfp_t gfp, unsigned int order, pgoff_t index)
+/* @served: was the hint followed? */
+static struct folio *alloc_colored(gfp_t gfp, unsigned int order,
+				   unsigned int color, bool *served)
 {
 	struct folio *folio;
 
-	current->mcube_hint = MCUBE_HINT_FILE |
-		mcube_hint_make(index % mcube_srm_config.nr_colors, -1);
+	current->mcube_hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
 	folio = filemap_alloc_folio_noprof(gfp, order);
+	*served = current->mcube_hint & MCUBE_HINT_SERVED;
 	current->mcube_hint = 0;
-	count(MCUBE_SRM_HOPPED, 1U << order);
 	return folio;
 }
 
@@ -235,8 +235,13 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 		count(MCUBE_SRM_UNCOVERED, 1);
 		return filemap_alloc_folio_noprof(gfp, order);
 	}
-	if (mcube_scan_spreads(READ_ONCE(mapping->mcube_scan)))
-		return alloc_spread(gfp, order, index);
+	if (mcube_scan_spreads(READ_ONCE(mapping->mcube_scan))) {
+		/* Part of a working set: all colors in turn, as memory has. */
+		count(MCUBE_SRM_HOPPED, nr);
+		return alloc_colored(gfp, order,
+				     index % mcube_srm_config.nr_colors,
+				     &served);
+	}
 
 	is_long = i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
 	if (is_long && READ_ONCE(mcube_srm_config.mode) == MCUBE_SRM_STATELESS) {
@@ -248,10 +253,7 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 	}
 	color = mcube_region_color(&regions, region, index);
 
-	current->mcube_hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
-	folio = filemap_alloc_folio_noprof(gfp, order);
-	served = current->mcube_hint & MCUBE_HINT_SERVED;
-	current->mcube_hint = 0;
+	folio = alloc_colored(gfp, order, color, &served);
 	if (!folio)
 		return NULL;
 
@@ -291,7 +293,7 @@ void mcube_srm_stop(void)
 static int start(void)
 {
 	const struct mcube_dim *dim = &mcube_config.map->color;
-	int ret = 0;
+	int ret;
 
 	if (dim->nr_values < 2)
 		return -EOPNOTSUPP;

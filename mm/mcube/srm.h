@@ -14,8 +14,6 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
-struct address_space;
-
 #ifdef CONFIG_MCUBE_SRM
 
 /**
@@ -96,7 +94,6 @@ void mcube_srm_stop(void);
 void mcube_srm_set_hop(bool on);
 int mcube_srm_set_region_order(unsigned int order);
 unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
-void mcube_srm_spread(struct address_space *mapping, unsigned long pages);
 
 /**
  * mcube_srm_hops() - shall a page without a hint hop?

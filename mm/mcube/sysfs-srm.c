@@ -51,6 +51,23 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
+/* A number of pages that can be changed at any time. */
+static ssize_t pages_store(const char *name, const char *buf, size_t count,
+			   unsigned int min, unsigned int max,
+			   unsigned int *pages)
+{
+	unsigned int value;
+	int ret = mcube_parse_uint(buf, count, min, max, &value);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/%s: expected %u to %u pages\n", name,
+				    min, max);
+		return ret;
+	}
+	WRITE_ONCE(*pages, value);
+	return count;
+}
+
 static ssize_t tl_show(struct kobject *kobj, struct kobj_attribute *attr,
 		       char *buf)
 {
@@ -60,16 +77,21 @@ static ssize_t tl_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t tl_store(struct kobject *kobj, struct kobj_attribute *attr,
 			const char *buf, size_t count)
 {
-	unsigned int tl;
-	int ret = mcube_parse_uint(buf, count, MCUBE_RUN_MIN, MCUBE_RUN_MAX, &tl);
+	return pages_store("tl", buf, count, MCUBE_RUN_MIN, MCUBE_RUN_MAX,
+			   &mcube_srm_config.tl);
+}
 
-	if (ret) {
-		pr_warn_ratelimited("srm/tl: expected %u to %u pages\n",
-				    MCUBE_RUN_MIN, MCUBE_RUN_MAX);
-		return ret;
-	}
-	WRITE_ONCE(mcube_srm_config.tl, tl);
-	return count;
+static ssize_t rescan_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.rescan));
+}
+
+static ssize_t rescan_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	return pages_store("rescan", buf, count, 0, MCUBE_RESCAN_MAX,
+			   &mcube_srm_config.rescan);
 }
 
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -115,27 +137,6 @@ static ssize_t region_order_store(struct kobject *kobj,
 	if (ret)
 		pr_warn_ratelimited("srm/region_order: first write 0 to srm/enabled\n");
 	return ret ?: count;
-}
-
-static ssize_t rescan_show(struct kobject *kobj, struct kobj_attribute *attr,
-			   char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.rescan));
-}
-
-static ssize_t rescan_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
-{
-	unsigned int rescan;
-	int ret = mcube_parse_uint(buf, count, 0, MCUBE_RESCAN_MAX, &rescan);
-
-	if (ret) {
-		pr_warn_ratelimited("srm/rescan: expected 0 to %u pages\n",
-				    MCUBE_RESCAN_MAX);
-		return ret;
-	}
-	WRITE_ONCE(mcube_srm_config.rescan, rescan);
-	return count;
 }
 
 static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,

@@ -18,8 +18,6 @@
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
 
-#define MOUNT		"/tmp/mcube-srm"
-#define COLORS		SRM_COLORS
 #define TL		64UL
 #define LONG		(32 * TL)
 
@@ -33,15 +31,13 @@ FIXTURE(srm) {
 
 FIXTURE_SETUP(srm)
 {
-	const char *why = mcube_unusable(), *dir;
+	const char *why = srm_unusable(), *dir;
 	struct stat st;
 
 	mcube_save(&self->saved);
 	if (why)
 		SKIP(return, "%s", why);
-	if (!mcube_exists(MCUBE_SRM "enabled"))
-		SKIP(return, "no CONFIG_MCUBE_SRM");
-	dir = mcube_disk(MOUNT, &self->mounted);
+	dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!dir)
 		SKIP(return, "no ext4 on /dev/vda; MCUBE_DISK_DIR may name a directory");
 	ASSERT_EQ(0, stat(dir, &st));
@@ -61,16 +57,14 @@ FIXTURE_SETUP(srm)
 
 FIXTURE_TEARDOWN_PARENT(srm)
 {
-	if (mcube_unusable() || !mcube_exists(MCUBE_SRM "enabled"))
+	if (srm_unusable())
 		return;
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
-	mcube_write(MCUBE_SRM "tl", "256");
-	mcube_write(MCUBE_SRM "mode", "runs");
-	mcube_write(MCUBE_SRM "vm_hop", "1");
+	srm_defaults();
 	if (self->file[0])
 		unlink(self->file);
 	if (self->mounted)
-		EXPECT_EQ(0, umount(MOUNT));
+		EXPECT_EQ(0, umount(SRM_MOUNT));
 	EXPECT_EQ(0, mcube_off());
 	mcube_restore(&self->saved);
 }
@@ -207,10 +201,10 @@ TEST_F_TIMEOUT(srm, short_files_read_by_children, 120)
 static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm) *self,
 		   unsigned int *least)
 {
-	size_t i, n = 20 * COLORS, steps = 0;
-	unsigned int per_color[COLORS] = { 0 };
+	size_t i, n = 20 * SRM_COLORS, steps = 0;
+	unsigned int per_color[SRM_COLORS] = { 0 };
 	char *p = mcube_map_anon(n);
-	uint64_t pfn[20 * COLORS];
+	uint64_t pfn[20 * SRM_COLORS];
 
 	ASSERT_NE(NULL, p) return 0;
 	for (i = 0; i < n; i++)
@@ -219,9 +213,9 @@ static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm) *self,
 	for (i = 0; i < n; i++) {
 		per_color[mcube_value(&self->dim, pfn[i])]++;
 		steps += i && mcube_value(&self->dim, pfn[i]) ==
-			 (mcube_value(&self->dim, pfn[i - 1]) + 1) % COLORS;
+			 (mcube_value(&self->dim, pfn[i - 1]) + 1) % SRM_COLORS;
 	}
-	for (*least = n, i = 0; i < COLORS; i++)
+	for (*least = n, i = 0; i < SRM_COLORS; i++)
 		if (per_color[i] < *least)
 			*least = per_color[i];
 	munmap(p, n * PAGE_SIZE_);
@@ -234,12 +228,12 @@ TEST_F_TIMEOUT(srm, memory_of_programs_hops, 120)
 	size_t steps = hops(_metadata, self, &least);
 
 	TH_LOG("%zu steps of %u, %u pages of the rarest color of 20", steps,
-	       20 * COLORS - 1, least);
-	EXPECT_LE(20 * COLORS * 9 / 10, steps);
+	       20 * SRM_COLORS - 1, least);
+	EXPECT_LE(20 * SRM_COLORS * 9 / 10, steps);
 	EXPECT_LE(18, least);
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "0"));
 	steps = hops(_metadata, self, &least);
-	EXPECT_GE(20 * COLORS / 2, steps);
+	EXPECT_GE(20 * SRM_COLORS / 2, steps);
 }
 
 TEST_F_TIMEOUT(srm, stateless_colors_come_back, 120)
@@ -252,7 +246,7 @@ TEST_F_TIMEOUT(srm, stateless_colors_come_back, 120)
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
 	EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
 	for (i = TL; i < LONG; i += TL)
-		EXPECT_EQ(self->color[i], (self->color[i - TL] + 1) % COLORS);
+		EXPECT_EQ(self->color[i], (self->color[i - TL] + 1) % SRM_COLORS);
 	srm_forget_files();
 	ASSERT_EQ(0, srm_read_file(self->file, LONG));
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, again));

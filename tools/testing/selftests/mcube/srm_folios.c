@@ -17,7 +17,6 @@
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
 
-#define MOUNT		"/tmp/mcube-srm"
 #define TL		64UL
 #define LONG		(16 * TL)
 #define REGION_ORDER	2
@@ -39,15 +38,13 @@ FIXTURE(srm_folios) {
 
 FIXTURE_SETUP(srm_folios)
 {
-	const char *why = mcube_unusable();
+	const char *why = srm_unusable();
 
 	mcube_save(&self->saved);
 	self->pool = mcube_read_num(MCUBE_POOL);
 	mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen));
 	if (why)
 		SKIP(return, "%s", why);
-	if (!mcube_exists(MCUBE_SRM "enabled"))
-		SKIP(return, "no CONFIG_MCUBE_SRM");
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
 	ASSERT_EQ(0, mcube_write(MCUBE_MAP "color_map", MCUBE_TEST_COLORS));
@@ -56,15 +53,14 @@ FIXTURE_SETUP(srm_folios)
 
 FIXTURE_TEARDOWN_PARENT(srm_folios)
 {
-	if (mcube_unusable() || !mcube_exists(MCUBE_SRM "enabled"))
+	if (srm_unusable())
 		return;
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
-	mcube_write(MCUBE_SRM "region_order", "0");
-	mcube_write(MCUBE_SRM "tl", "256");
+	srm_defaults();
 	if (self->file[0])
 		unlink(self->file);
 	if (self->mounted)
-		EXPECT_EQ(0, umount(MOUNT));
+		EXPECT_EQ(0, umount(SRM_MOUNT));
 	EXPECT_EQ(0, mcube_off());
 	if (self->pool >= 0)
 		mcube_write_num(MCUBE_POOL, self->pool);
@@ -148,7 +144,7 @@ TEST_F_TIMEOUT(srm_folios, memory_in_pieces, 300)
 	size_t pages;
 	char *p;
 
-	self->dir = mcube_disk(MOUNT, &self->mounted);
+	self->dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	make_file(_metadata, self);
@@ -201,7 +197,7 @@ static void full_cache(struct __test_metadata *_metadata,
 
 	if (mcube_write(LRU_GEN, lru_gen))
 		SKIP(return, "no " LRU_GEN);
-	self->dir = mcube_disk(MOUNT, &self->mounted);
+	self->dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	srm_forget_files();
@@ -260,7 +256,7 @@ TEST_F_TIMEOUT(srm_folios, pages_of_a_region, 120)
 {
 	long missed;
 
-	self->dir = mcube_disk(MOUNT, &self->mounted);
+	self->dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	make_file(_metadata, self);
@@ -298,7 +294,7 @@ TEST_F_TIMEOUT(srm_folios, large_folios_have_one_region, 120)
 {
 	long folios, missed, pages;
 
-	self->dir = mcube_xfs(MOUNT, &self->mounted);
+	self->dir = mcube_xfs(SRM_MOUNT, &self->mounted);
 	if (!self->dir)
 		SKIP(return, "no xfs on /dev/vdb");
 	make_file(_metadata, self);

@@ -12,6 +12,26 @@
 
 #include "srm_lib.h"
 
+/* NULL, or why there is nothing to test. */
+const char *srm_unusable(void)
+{
+	const char *why = mcube_unusable();
+
+	if (!why && !mcube_exists(MCUBE_SRM "enabled"))
+		why = "no CONFIG_MCUBE_SRM";
+	return why;
+}
+
+/* The tunables as they are after boot; the policy is off. */
+void srm_defaults(void)
+{
+	mcube_write(MCUBE_SRM "tl", "256");
+	mcube_write(MCUBE_SRM "mode", "runs");
+	mcube_write(MCUBE_SRM "region_order", "0");
+	mcube_write(MCUBE_SRM "rescan", "16");
+	mcube_write(MCUBE_SRM "vm_hop", "1");
+}
+
 long srm_stat(const char *name)
 {
 	char path[128];

@@ -8,9 +8,12 @@
 
 #include "mcube_lib.h"
 
+#define SRM_MOUNT	"/tmp/mcube-srm"
 #define SRM_COLORS	16	/* of MCUBE_TEST_COLORS */
 #define SRM_PAGES_MAX	4096UL
 
+const char *srm_unusable(void);
+void srm_defaults(void);
 long srm_stat(const char *name);
 void srm_forget_files(void);
 int srm_restart(void);

@@ -15,7 +15,6 @@
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
 
-#define MOUNT		"/tmp/mcube-srm"
 #define TL		64UL
 #define RESCAN		16UL
 #define SMALL		128UL	/* of SRM_COLORS * RESCAN = 256 that fit */
@@ -33,14 +32,12 @@ FIXTURE(rescan) {
 
 FIXTURE_SETUP(rescan)
 {
-	const char *why = mcube_unusable(), *dir;
+	const char *why = srm_unusable(), *dir;
 
 	mcube_save(&self->saved);
 	if (why)
 		SKIP(return, "%s", why);
-	if (!mcube_exists(MCUBE_SRM "enabled"))
-		SKIP(return, "no CONFIG_MCUBE_SRM");
-	dir = mcube_disk(MOUNT, &self->mounted);
+	dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	snprintf(self->dir, sizeof(self->dir), "%s", dir);
@@ -55,14 +52,13 @@ FIXTURE_SETUP(rescan)
 
 FIXTURE_TEARDOWN_PARENT(rescan)
 {
-	if (mcube_unusable() || !mcube_exists(MCUBE_SRM "enabled"))
+	if (srm_unusable())
 		return;
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
-	mcube_write(MCUBE_SRM "tl", "256");
-	mcube_write(MCUBE_SRM "rescan", "16");
+	srm_defaults();
 	unlink(self->file);
 	if (self->mounted)
-		EXPECT_EQ(0, umount(MOUNT));
+		EXPECT_EQ(0, umount(SRM_MOUNT));
 	EXPECT_EQ(0, mcube_off());
 	mcube_restore(&self->saved);
 }
