@@ -89,18 +89,26 @@ def install_selftests():
     return folder, mine
 
 
+def together(*jobs):
+    """Results of functions that boot guests, two at a time: a guest keeps one core busy."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return [r for out in pool.map(lambda job: job(), jobs) for r in out]
+
+
 def kselftest(nodes=1):
     """All kselftests of a plain machine, in one guest."""
     return selftests_on_nodes(*install_selftests(), nodes)
 
 
 def kselftest_all(*others):
-    """SMP, two nodes, and what else is given, two at a time: a guest keeps one core busy."""
+    """SMP, two nodes, and what else is given."""
     folder, names = install_selftests()
-    work = [lambda: selftests_on_nodes(folder, names, 1),
-            lambda: selftests_on_nodes(folder, names, 2), *others]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        return [r for out in pool.map(lambda job: job(), work) for r in out]
+    rest = [n for n in names if n != "toggle"]
+    # The longest first, so that both cores are busy to the end.
+    return together(lambda: selftests_on_nodes(folder, rest, 1),
+                    lambda: selftests_on_nodes(folder, rest, 2), *others,
+                    lambda: selftests_on_nodes(folder, ["toggle"], 1, "-toggle"),
+                    lambda: selftests_on_nodes(folder, ["toggle"], 2, "-toggle"))
 
 
 def kselftest_and_command():
@@ -108,12 +116,12 @@ def kselftest_and_command():
     return kselftest_all(command)
 
 
-def selftests_on_nodes(folder, names, nodes):
-    """One guest with so many nodes."""
+def selftests_on_nodes(folder, names, nodes, suffix=""):
+    """One guest with so many nodes; the suffix makes its name unique."""
     # A thousand times under load is one guest's; it takes a minute.
     env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
     return run_selftests(folder, [n for n in names if n not in MODELLED],
-                         f"kselftest-{nodes}node", f"{nodes} node{'s' * (nodes > 1)}",
+                         f"kselftest-{nodes}node{suffix}", f"{nodes} node{'s' * (nodes > 1)}",
                          env, smp=4, mem="2G", nodes=nodes)
 
 
@@ -186,6 +194,11 @@ def stress(minutes, nodes, mem):
     else:
         results = []
     return results + [verdict(name, result)]
+
+
+def stress_short(minutes):
+    """The two ends of that matrix, at the same time."""
+    return together(lambda: stress(minutes, 2, "4G"), lambda: stress(minutes, 1, "512M"))
 
 
 def stress_all(minutes):

@@ -6,11 +6,15 @@ checkpatch --strict on the mails of the series and on every file, the budget
 of edits to existing kernel files, sparse and W=1 on our objects, kernel-doc,
 codespell, shellcheck, Python's compiler and docstrings, manual pages, SPDX lines
 and file lengths. Any finding fails; every check prints 'ok' or 'not ok'.
+checkpatch takes most of the time, so that a file it found nothing in is noted
+under build/lint-clean, by its content and that of checkpatch and this script.
 """
 
 import argparse
 import ast
 import concurrent.futures
+import functools
+import hashlib
 import os
 import re
 import shutil
@@ -24,6 +28,7 @@ from patchfile import overlay_files, series as patches
 from source import TREE
 from ui import BUILD, JOBS, ROOT, Failure
 
+CLEAN = BUILD / "lint-clean"
 HUNKS, LINES, LENGTH, COLUMNS = 40, 300, 700, 100
 # The MAINTAINERS entry of the first patch covers every file that follows.
 IGNORE = "FILE_PATH_CHANGES"
@@ -87,21 +92,46 @@ def excused(line):
                         or "include/trace/events/" in m[1] and m[2] in TRACE)
 
 
+@functools.cache
+def checker():
+    """What decides on a finding."""
+    scripts = TREE / "scripts"
+    return b"".join(hashlib.sha256(f.read_bytes()).digest() for f in (
+        scripts / "checkpatch.pl", scripts / "spelling.txt", scripts / "const_structs.checkpatch",
+        Path(__file__)))
+
+
+def clean_mark(path):
+    """The file that is there if checkpatch found nothing in just this content."""
+    key = hashlib.sha256(checker() + os.path.relpath(path, ROOT).encode() + path.read_bytes())
+    return CLEAN / key.hexdigest()
+
+
+def checkpatch_all(paths, *options):
+    """Findings in all of these, which are spread over the cores."""
+    todo = [p for p in paths if not clean_mark(p).exists()]
+    CLEAN.mkdir(parents=True, exist_ok=True)
+
+    def some(part):
+        found = checkpatch(*options, *part)
+        for path in part if not found else []:
+            clean_mark(path).touch()
+        return found
+
+    parts = [todo[i:i + 8] for i in range(0, len(todo), 8)]
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        return [x for out in pool.map(some, parts) for x in out]
+
+
 def check_mails():
     """checkpatch on the series as a reviewer gets it."""
     series.emit(quiet=True)
-    mails = sorted(series.OUT.glob("[0-9]*.patch"))[1:]
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        return [x for out in pool.map(checkpatch, mails) for x in out]
+    return checkpatch_all(sorted(series.OUT.glob("[0-9]*.patch"))[1:])
 
 
 def check_files(files):
     """checkpatch on whole files."""
-    chosen = [ROOT / f for f in files if f.endswith(CODE) or is_python(f)]
-    parts = [chosen[i::JOBS] for i in range(JOBS) if chosen[i::JOBS]]
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        got = pool.map(lambda part: checkpatch("-f", *part), parts)
-        return [x for out in got for x in out]
+    return checkpatch_all([ROOT / f for f in files if f.endswith(CODE) or is_python(f)], "-f")
 
 
 def check_budget():

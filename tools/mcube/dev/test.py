@@ -111,8 +111,8 @@ def stages(quick, minutes):
         ("kselftests, SMP and two NUMA nodes, mcube command", guests.kselftest_and_command),
         ("modelled machine", guests_model.everything),
         ("build the debug kernel", lambda: build("debug")),
-        ("short stress, two nodes, 4G", lambda: guests.stress(minutes, 2, "4G")),
-        ("short stress, one node, 512M", lambda: guests.stress(minutes, 1, "512M")),
+        ("short stress, two nodes, 4G, and one node, 512M",
+         lambda: guests.stress_short(minutes)),
     ]
 
 

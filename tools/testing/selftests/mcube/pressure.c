@@ -399,7 +399,7 @@ TEST_F_TIMEOUT(pressure, memcg_limit, 300)
 /*
  * The last two, as the slab pages that they leave behind keep blocks apart.
  *
- * Pipe buffers: order 0, unmovable, as many as the buddy lists lack.
+ * Pipe buffers: order 0, unmovable, more than the buddy lists and the CPUs' have.
  */
 TEST_F_TIMEOUT(pressure, unmovable_pages, 300)
 {
@@ -413,7 +413,7 @@ TEST_F_TIMEOUT(pressure, unmovable_pages, 300)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	p = park(_metadata, 85, KEEP_ONE_IN_64, &pages);
 	ASSERT_TRUE(mcube_memory_settled(&m));
-	want = m.buddy + m.mcube / 2;
+	want = m.buddy + m.pcp + m.mcube / 2;
 	nr = want / 64 + 1;
 	if (nr > 8000) {
 		nr = 8000;
@@ -465,7 +465,7 @@ TEST_F_TIMEOUT(pressure, sockets, 300)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	p = park(_metadata, 85, KEEP_ONE_IN_64, &pages);
 	ASSERT_TRUE(mcube_memory_settled(&m));
-	want = m.buddy + m.mcube / 3;
+	want = m.buddy + m.pcp + m.mcube / 3;
 	pairs = calloc(nr, sizeof(*pairs));
 	ASSERT_NE(NULL, pairs);
 	memset(data, 0xa5, sizeof(data));
