@@ -35,6 +35,7 @@ TITLES = {
     "tl": "lengths of runs", "random": "random reads of a big file",
     "greps": "one to three greps at once", "change": "files placed by grep, read by diff",
     "rescan": "a file that fits in the cache, read again and again",
+    "database": "SQLite: a join beside the scan of a table",
 }
 
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """bench-srm: the guests, their disks, and what they left.
 
-A disk image per file system is made once: two equal trees of kernel source and
-one big file. Guests write to a snapshot of it. All that a guest runs is told to
+A disk image per file system is made once: two equal trees of kernel source, one big
+file, and two SQLite databases. Guests write to a snapshot of it. All that a guest runs is told to
 tools/mcube/guest/srm.sh, line by line; its figures stay in build/guest/NAME/results,
 with the options that it was run with, so that a later report can be made of them.
 """
 
 import json
+import random
 import shutil
+import sqlite3
 import statistics
 
 import lab  # first: it makes the other packages importable
@@ -22,10 +24,14 @@ FOLDER = ui.BUILD / "bench-srm"
 # Parts of the kernel source that the trees are made of, some 25 MiB.
 PARTS = ("kernel", "mm", "crypto")
 BIG_MIB = 24
+# Rows to be joined, and bytes of each in the index that SQLite makes of them; a table to
+# be scanned, as large as the big file.
+PAIRS, PAIR_BYTES = 250_000, 27
 IMAGE_MIB = {"ext4": 256, "xfs": 320}
 SCRATCH_MIB = 2048
 PREFIX = "bench-srm"
-PROGRAMS = ("bash", "perf", "taskset", "setsid", "grep", "tar", "cat", "diff", "rg", "fio", "awk")
+PROGRAMS = ("bash", "perf", "taskset", "setsid", "grep", "tar", "cat", "diff", "rg", "fio", "awk",
+            "sqlite3")
 # Of the store: a page is cleared or copied by words and not by bytes, as far as the
 # emulator is concerned. It runs each step of a `rep movsb` as an instruction with two
 # accesses; hardware moves a line or so at a time.
@@ -50,9 +56,26 @@ def protofile(top):
     return "\n".join(lines) + "\n"
 
 
+def databases(top):
+    """What the database part reads, equal in every image."""
+    rng = random.Random(1)
+    keys = list(range(PAIRS))
+    rng.shuffle(keys)
+    for name, table, rows in (
+            ("pairs.db", "pairs(k INTEGER, v INTEGER)",
+             ((k, rng.randrange(1 << 16)) for k in keys)),
+            ("rows.db", "rows(k INTEGER, t TEXT)",
+             ((i, "x" * 480) for i in range(BIG_MIB << 11)))):
+        db = sqlite3.connect(top / name)
+        db.execute(f"CREATE TABLE {table}")
+        db.executemany(f"INSERT INTO {table.partition('(')[0]} VALUES (?, ?)", rows)
+        db.commit()
+        db.close()
+
+
 def disk(fs):
     """Image of a file system with the trees; made where it is missing."""
-    path = FOLDER / f"{fs}.img"
+    path = FOLDER / f"{fs}-db.img"
     with ui.lock("bench-srm"):
         if path.is_file():
             return path
@@ -64,6 +87,7 @@ def disk(fs):
         text = b"".join(p.read_bytes() for p in sorted((top / "a/kernel").rglob("*.[ch]")))
         size = BIG_MIB << 20
         (top / "big").write_bytes((text * (size // len(text) + 1))[:size])
+        databases(top)
         new = path.with_suffix(".new")
         with open(new, "wb") as f:
             f.truncate(IMAGE_MIB[fs] << 20)

@@ -48,9 +48,11 @@ SITUATIONS = {
                for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
     "rescan": [Situation(f"{k}, {s} %", p, f"scan-{s}", f"scan-{s}") for s in SHARES
                for k, p in (("off", "off"), *((f"Tl {t}", str(t)) for t in (16, 64, DEFAULT)))],
+    "database": [Situation(k, p, "table", "table")
+                 for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
 }
-# The file program's own cost is all that there is to see.
-NO_VICTIM = ("rescan",)
+# Not the usual ones. Of a file that is read again its own cost is all that there is to see.
+VICTIMS = {"rescan": [], "database": ["join"]}
 
 
 def script(part, victims, repeat, kib):
@@ -59,6 +61,8 @@ def script(part, victims, repeat, kib):
     if part == "rescan":
         lines += [f"head -c {kib * 4 // 3 * s // 100 << 10} /data/big > /data/scan-{s}"
                   for s in SHARES]
+    if part == "database":
+        lines += [f"pairs {kib * 1024 // srm_guest.PAIR_BYTES}"]
     for i in range(repeat):
         lines += ["policy off"] + [f"victim {v} {kib} /results/alone.{v}.{i}" for v in victims]
         for s in SITUATIONS[part]:
@@ -77,7 +81,7 @@ def script(part, victims, repeat, kib):
 def guest(part, args, machine, fs):
     """Run one guest."""
     kib = srm_guest.kib(machine)
-    victims = [] if part in NO_VICTIM else args.victims
+    victims = VICTIMS.get(part, args.victims)
     srm_guest.boot(f"{part}-{machine}-{fs}", script(part, victims, args.repeat, kib),
                    {"machine": machine, "fs": fs, "victims": victims, "repeat": args.repeat,
                     "kib": kib}, fs=fs, kernel=args.kernel, model=Model(machine), icount=True,

@@ -28,7 +28,7 @@ if [ "${1:-build}" = deb ]; then
 	packages+=(debhelper dpkg-dev fakeroot lsb-release)
 elif [ "${1:-build}" = bench ]; then
 	# the independent simulator that the model is compared with; loads
-	packages+=(valgrind sysbench ripgrep fio)
+	packages+=(valgrind sysbench ripgrep fio sqlite3)
 fi
 
 # No `... | grep -q` in this file: grep leaves at the first match, and under

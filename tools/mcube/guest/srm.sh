@@ -50,6 +50,10 @@ pass() { # PROGRAM: once through its files
 		local files=()
 		while [ ${#files[@]} -lt 100 ]; do files+=("/data/$1"); done
 		cat "${files[@]}" > /dev/null ;;
+	# A cache of 64 KiB, as it uses no page twice.
+	join) join ;;
+	table) sqlite3 -readonly /data/rows.db 'PRAGMA cache_size = -64;
+			SELECT count(*), sum(length(t)) FROM rows' ;;
 	*) echo "srm.sh: no program '$1'" >&2; return 2 ;;
 	esac
 }
@@ -101,9 +105,29 @@ read_sectors() {
 	awk '{ print $3 }' /sys/block/vda/stat
 }
 
+pairs() { # ROWS: the table that is joined
+	sqlite3 /data/pairs.db "CREATE TABLE build AS SELECT k, v FROM pairs WHERE k < $1"
+}
+
+# SQLite has no hash join. It makes an index of one side, which fits in its cache, and
+# looks up each row of the other, which is twice as long and in no order.
+join() {
+	sqlite3 -readonly /data/pairs.db 'PRAGMA cache_size = -65536;
+		PRAGMA temp_store = MEMORY;
+		WITH RECURSIVE n(c) AS (SELECT count(*) FROM build),
+		probe(i, x) AS (SELECT 0, 1 UNION ALL
+			SELECT i + 1, (x * 1103515245 + 12345) % 2147483648 FROM probe, n
+			WHERE i < 2 * c)
+		SELECT sum(v) FROM probe CROSS JOIN n CROSS JOIN build
+		WHERE build.k = probe.x / 8 % n.c'
+}
+
 victim() { # NAME KIB FILE
 	echo 1 > $MODEL/clear
-	/guest/victims -k "$2" "$1" > "$3"
+	case $1 in
+	join) perf stat -x, -o "$3" -e $COUNT -- /guest/srm.sh "$1" > /dev/null ;;
+	*) /guest/victims -k "$2" "$1" > "$3" ;;
+	esac
 }
 
 streams=()
