@@ -14,8 +14,10 @@
 #ifndef _LINUX_MCUBE_H
 #define _LINUX_MCUBE_H
 
+#include <linux/cleanup.h>
 #include <linux/compiler.h>
 #include <linux/jump_label.h>
+#include <linux/list.h>
 #include <linux/mcube_types.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
@@ -36,6 +38,7 @@ DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
 struct page *mcube_rmqueue(struct zone *zone, int migratetype);
 struct page *mcube_rmqueue_large(struct zone *zone, unsigned int order,
 				 int migratetype);
+struct page *mcube_rmqueue_hinted(struct zone *zone, int migratetype);
 bool mcube_free(unsigned long pfn);
 bool __mcube_dissolve(struct zone *zone, unsigned int order);
 void __mcube_dissolve_page(struct zone *zone, struct page *page);
@@ -58,6 +61,19 @@ static __always_inline bool mcube_wants(int migratetype)
 	return static_branch_unlikely(&mcube_alloc_key) &&
 		(migratetype == MIGRATE_MOVABLE ||
 		 current->mcube_hint & MCUBE_HINT_FILE);
+}
+
+/**
+ * mcube_wants_bulk() - shall pages that are asked for together be the store's?
+ *
+ * Only those of the page cache, see MCUBE_BATCH().
+ *
+ * Return: true if so.
+ */
+static __always_inline bool mcube_wants_bulk(void)
+{
+	return static_branch_unlikely(&mcube_alloc_key) && in_task() &&
+		current->mcube_hint & MCUBE_HINT_FILE;
 }
 
 /**
@@ -131,6 +147,9 @@ static inline unsigned long mcube_nr_free(struct zone *zone)
 	((void)(zone), (void)(mt), (struct page *)NULL)
 #define mcube_rmqueue_large(zone, order, mt)				\
 	((void)(zone), (void)(order), (void)(mt), (struct page *)NULL)
+#define mcube_wants_bulk()		false
+#define mcube_rmqueue_hinted(zone, mt)					\
+	((void)(zone), (void)(mt), (struct page *)NULL)
 #define mcube_free(pfn)			((void)(pfn), false)
 #define mcube_dissolve(zone, order)	((void)(zone), (void)(order), false)
 #define mcube_dissolve_page(zone, page)	((void)(zone), (void)(page))
@@ -173,6 +192,75 @@ mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
 
 #define mapping_alloc_folio(...)					\
 	alloc_hooks(mapping_alloc_folio_noprof(__VA_ARGS__))
+
+/**
+ * struct mcube_batch - a row of pages of a file that will be allocated
+ * @mapping: the file's; NULL: nothing is known of it.
+ * @end: page index behind the last.
+ * @folios: some of them, allocated ahead; zeroes until there were any.
+ */
+struct mcube_batch {
+	struct address_space *mapping;
+	pgoff_t end;
+	struct list_head folios;
+};
+
+struct folio *mcube_srm_alloc_batched(struct mcube_batch *batch,
+				      struct address_space *mapping, gfp_t gfp,
+				      unsigned int order, pgoff_t index);
+void __mcube_batch_end(struct mcube_batch *batch);
+
+static inline struct mcube_batch
+mcube_batch_begin(struct address_space *mapping, pgoff_t end)
+{
+	struct mcube_batch batch = {};
+
+	if (static_branch_unlikely(&mcube_srm_key)) {
+		batch.mapping = mapping;
+		batch.end = end;
+	}
+	return batch;
+}
+
+static inline void mcube_batch_end(struct mcube_batch *batch)
+{
+	if (unlikely(batch->folios.next))
+		__mcube_batch_end(batch);
+}
+
+/**
+ * MCUBE_BATCH() - pages of a file will be allocated one after the other
+ * @name: of a variable; the batch ends where that goes out of scope.
+ * @mapping: the file's.
+ * @end: page index behind the last.
+ */
+#define MCUBE_BATCH(name, mapping, end)					\
+	struct mcube_batch name __cleanup(mcube_batch_end) =		\
+		mcube_batch_begin(mapping, end)
+
+/**
+ * mapping_alloc_batched() - as mapping_alloc_folio(), for one of a batch
+ * @batch: the batch.
+ * @mapping: the file's.
+ * @gfp: as for filemap_alloc_folio().
+ * @order: likewise.
+ * @index: page index that the folio is for.
+ *
+ * Return: the folio, or NULL.
+ */
+static inline struct folio *
+mapping_alloc_batched_noprof(struct mcube_batch *batch,
+			     struct address_space *mapping, gfp_t gfp,
+			     unsigned int order, pgoff_t index)
+{
+	if (static_branch_unlikely(&mcube_srm_key))
+		return mcube_srm_alloc_batched(batch, mapping, gfp, order,
+					       index);
+	return filemap_alloc_folio_noprof(gfp, order);
+}
+
+#define mapping_alloc_batched(...)					\
+	alloc_hooks(mapping_alloc_batched_noprof(__VA_ARGS__))
 
 /**
  * mcube_srm_order() - order of a folio that is to be allocated for a file
@@ -225,6 +313,9 @@ static inline void mcube_srm_advise(struct address_space *mapping,
 #define mcube_srm_advise(mapping, offset, len, advice)			\
 	((void)(mapping), (void)(offset), (void)(len), (void)(advice))
 #define mapping_alloc_folio(mapping, gfp, order, index)			\
+	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
+#define MCUBE_BATCH(...)		((void)0)
+#define mapping_alloc_batched(batch, mapping, gfp, order, index)	\
 	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
 #define mcube_srm_order(mapping, order)	((void)(mapping), (order))
 

@@ -96,8 +96,26 @@ void mcube_shape_build(struct mcube_shape *s, const struct mcube_dim *d,
 		       unsigned int order, unsigned long *mem);
 void mcube_shape_place(const struct mcube_shape *s, const struct mcube_dim *d,
 		       u64 base_pfn, u16 *phase, u16 *xor);
-const unsigned long *mcube_shape_select(const struct mcube_shape *s, u16 phase,
-					u16 xor, unsigned int value);
+
+/**
+ * mcube_shape_select() - offsets of a container that have a value
+ * @s: the shape.
+ * @phase: of the container, from mcube_shape_place().
+ * @xor: of the container, from mcube_shape_place().
+ * @value: color or bank.
+ *
+ * Return: a bitmap of 2^order offsets, empty if the container has no page of
+ * that value; NULL if there is no such value.
+ */
+static inline const unsigned long *
+mcube_shape_select(const struct mcube_shape *s, u16 phase, u16 xor,
+		   unsigned int value)
+{
+	if (value >= s->nr_values || phase >= s->nr_phases ||
+	    (value ^ xor) >= s->nr_values)
+		return NULL;
+	return s->sel + ((size_t)phase * s->nr_values + (value ^ xor)) * s->words;
+}
 
 /* map_parse.c */
 int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,

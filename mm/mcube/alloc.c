@@ -152,10 +152,12 @@ static __always_inline struct page *alloc_any(struct mcube_store *s)
 	return page;
 }
 
-static struct page *take_hinted(struct mcube_store *s,
-				struct mcube_container *c, u32 hint)
+static __always_inline struct page *take_hinted(struct mcube_store *s,
+						struct mcube_container *c,
+						u32 hint)
 {
 	const unsigned long *sel, *sel2;
+	int color = mcube_hint_color(hint);
 	unsigned long flags;
 	int off = -1;
 
@@ -164,7 +166,10 @@ static struct page *take_hinted(struct mcube_store *s,
 		off = mcube_bins_take_from(&c->bins, sel, sel2);
 		if (off >= 0) {
 			account_one(s->zone, -1);
-			mcube_count(c, off, -1);
+			if (color >= 0)
+				mcube_count_color(c, color);
+			else
+				mcube_count(c, off, -1);
 			mcube_relist(c);
 		}
 	}
@@ -252,26 +257,33 @@ static struct mcube_container *take_for(struct mcube_store *s, u32 hint)
 	return c;
 }
 
-static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
+/* Once the cursor's container has none: another one that has, or a new one. */
+static noinline struct page *refill_hinted(struct mcube_store *s, u32 hint)
 {
 	unsigned int key = hint_key(hint);
-	struct mcube_container *c = READ_ONCE(s->cursor[key]);
 	struct page *page = NULL;
+	struct mcube_container *c;
+	bool last = false;
 
-	if (c)
-		page = take_hinted(s, c, hint);
-	while (!page && !test_bit(key, s->dry)) {
-		c = search(s, hint);
+	while (!page && !last) {
+		c = test_bit(key, s->dry) ? NULL : search(s, hint);
+		last = !c;
 		if (!c)
-			break;
-		page = take_hinted(s, c, hint);
-	}
-	if (!page) {
-		c = take_for(s, hint);
+			c = take_for(s, hint);
 		if (c)
 			page = take_hinted(s, c, hint);
 	}
 	return page;
+}
+
+static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
+{
+	struct mcube_container *c = READ_ONCE(s->cursor[hint_key(hint)]);
+	struct page *page = NULL;
+
+	if (likely(c))
+		page = take_hinted(s, c, hint);
+	return likely(page) ? page : refill_hinted(s, hint);
 }
 
 /* is_migrate_special() relies on it. */
@@ -373,6 +385,34 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
 		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
 		trace_mcube_fallback(zone, hint);
 	}
+	return page;
+}
+
+/**
+ * mcube_rmqueue_hinted() - a page for the hint, or none
+ * @zone: zone that has passed the checks of the request.
+ * @migratetype: of the request.
+ *
+ * Context: process; a pcp lock may be held, zone->lock may not.
+ * Return: a free page, to be prepared like one from the buddy lists, or NULL
+ * if there is none of that color.
+ */
+struct page *mcube_rmqueue_hinted(struct zone *zone, int migratetype)
+{
+	u32 hint = current->mcube_hint;
+	struct page *page = NULL;
+	struct mcube_store *s;
+
+	guard(rcu)();
+	s = rcu_dereference(zone->mcube);
+	if (unlikely(!s))
+		return NULL;
+	if (likely(migratetype == MIGRATE_MOVABLE))
+		page = alloc_hinted(s, hint);
+	if (unlikely(!page))
+		page = mcube_pick(zone, 0, migratetype, hint);
+	if (likely(page))
+		count_hinted(hint);
 	return page;
 }
 

@@ -166,8 +166,10 @@ static void loose_add(struct mcube_bins *b, unsigned int level)
 /* A loose frame is about to be taken, and its groups cease to be free. */
 static void loose_del(struct mcube_bins *b, unsigned int off)
 {
-	unsigned int level = ascent(b->free, b->order, off), l;
+	unsigned int level = 0, l;
 
+	if (test_bit(off ^ 1, b->free))
+		level = ascent(b->free, b->order, off);
 	for (l = 0; l <= level; l++)
 		if (!--b->groups[l])
 			b->loose &= ~BIT(l);
@@ -189,6 +191,7 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base,
 	b->nr_free = 0;
 	b->nonempty = 0;
 	b->loose = 0;
+	b->word = 0;
 	bitmap_zero(b->free, MCUBE_MAX_PAGES);
 	for (level = 0; level <= order; level++)
 		INIT_LIST_HEAD(&b->bin[level]);
@@ -287,28 +290,32 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
  * @sel: bitmap of 2^order bits, the frames allowed.
  * @sel2: a second bitmap that must allow the frame too, or NULL.
  *
- * Takes the lowest such frame.  Levels are not looked at: where the lowest page
- * bit takes part in the color, as it does in any cache index, frames of one
- * color are never buddies, and the level tells only what group is broken.
+ * Goes on where the last one was found, as those before it are mostly taken.
+ * Levels are not looked at: where the lowest page bit takes part in the color,
+ * as it does in any cache index, frames of one color are never buddies, and
+ * the level tells only what group is broken.
  *
  * Return: the frame, or -1 when none of the selection is free.
  */
 int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 			 const unsigned long *sel2)
 {
-	unsigned int i, words = BITS_TO_LONGS(1U << b->order);
+	unsigned int words = BITS_TO_LONGS(1U << b->order), i = b->word, left;
 
-	for (i = 0; i < words; i++) {
+	for (left = words; left; left--) {
 		unsigned long word = b->free[i] & sel[i];
 		unsigned int off;
 
 		if (sel2)
 			word &= sel2[i];
-		if (!word)
-			continue;
-		off = i * BITS_PER_LONG + __ffs(word);
-		mcube_bins_remove(b, off);
-		return off;
+		if (word) {
+			off = i * BITS_PER_LONG + __ffs(word);
+			mcube_bins_remove(b, off);
+			b->word = i;
+			return off;
+		}
+		/* A power of two. */
+		i = (i + 1) & (words - 1);
 	}
 	return -1;
 }

@@ -51,6 +51,7 @@ struct mcube_fill {
  * @nonempty: bit l is set while bin[l] has a frame.
  * @loose: 0 if the free frames are in bins.  Else they are loose, in @free
  *         alone, and bit l is set while a group of 2^l of them is wholly free.
+ * @word: word of @free where mcube_bins_take_from() last found something.
  * @free: bit per frame, set while the frame is free.
  * @bin: frames by level, head first.  A frame in bin l stands for a wholly
  *       free, aligned group of 2^l frames.
@@ -67,6 +68,7 @@ struct mcube_bins {
 	unsigned int nr_free;
 	unsigned long nonempty;
 	unsigned long loose;
+	unsigned int word;
 	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
 	struct list_head bin[MCUBE_MAX_ORDER + 1];
 	u16 groups[MCUBE_MAX_ORDER + 1];

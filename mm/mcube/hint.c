@@ -44,38 +44,6 @@ void mcube_place_for(struct mcube_place *place, unsigned long pfn, u32 hint)
 }
 
 /**
- * mcube_hint_select() - the frames of a block that a hint allows
- * @hint: the hint, not 0.
- * @place: the block's.
- * @sel: set to a bitmap of offsets.
- * @sel2: set to a second bitmap that must allow the frame too, or to NULL.
- *
- * Return: false if the hint names a color or bank that the map has not.
- */
-bool mcube_hint_select(u32 hint, const struct mcube_place *place,
-		       const unsigned long **sel, const unsigned long **sel2)
-{
-	int color = mcube_hint_color(hint), bank = mcube_hint_bank(hint);
-
-	*sel = NULL;
-	*sel2 = NULL;
-	if (bank >= 0) {
-		*sel = mcube_shape_select(&mcube_config.bank,
-					  place->bank_phase, place->bank_xor,
-					  bank);
-		if (!*sel)
-			return false;
-	}
-	if (color >= 0) {
-		*sel2 = *sel;
-		*sel = mcube_shape_select(&mcube_config.color,
-					  place->color_phase, place->color_xor,
-					  color);
-	}
-	return *sel;
-}
-
-/**
  * mcube_hint_matches() - does a block have a frame for a hint?
  * @hint: the hint, not 0.
  * @place: the block's.

@@ -365,23 +365,3 @@ void mcube_shape_place(const struct mcube_shape *s, const struct mcube_dim *d,
 	*phase = rem;
 	*xor = parities(d, base_pfn);
 }
-
-/**
- * mcube_shape_select() - offsets of a container that have a value
- * @s: the shape
- * @phase: of the container, from mcube_shape_place()
- * @xor: of the container, from mcube_shape_place()
- * @value: color or bank
- *
- * Return: a bitmap of 2^order offsets, empty if the container has no page of
- * that value; NULL if there is no such value.
- */
-const unsigned long *mcube_shape_select(const struct mcube_shape *s, u16 phase,
-					u16 xor, unsigned int value)
-{
-	if (value >= s->nr_values)
-		return NULL;
-	if (WARN_ON_ONCE(phase >= s->nr_phases || (value ^ xor) >= s->nr_values))
-		return NULL;
-	return s->sel + ((size_t)phase * s->nr_values + (value ^ xor)) * s->words;
-}

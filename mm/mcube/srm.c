@@ -50,8 +50,11 @@
 #define pr_fmt(fmt) "mcube: " fmt
 
 #include <linux/atomic.h>
+#include <linux/cpuset.h>
 #include <linux/fs.h>
+#include <linux/gfp.h>
 #include <linux/hash.h>
+#include <linux/list.h>
 #include <linux/mcube.h>
 #include <linux/mcube_map.h>
 #include <linux/mcube_types.h>
@@ -92,7 +95,7 @@ static bool enabled;
 /* May change once the policy is off; who still uses it errs harmlessly. */
 static struct mcube_regions regions;
 
-static void count(enum mcube_srm_stat stat, unsigned int nr)
+static void count(enum mcube_srm_stat stat, long nr)
 {
 	this_cpu_add(mcube_srm_stats.nr[stat], nr);
 }
@@ -151,27 +154,68 @@ static unsigned int deal(unsigned int tl)
 	return region;
 }
 
-/* The region of a run's next @nr pages. */
-static unsigned int next_of(u32 *run, unsigned int tl, unsigned int nr)
-{
-	u32 epoch = mcube_srm_config.epoch, old = READ_ONCE(*run);
-	unsigned int left = mcube_run_left(old, epoch), region;
-
-	if (left) {
-		region = mcube_run_color(old);
-		/* tl may have become less. */
-		left = min(left, tl);
-	} else {
-		region = deal(tl);
-		left = tl;
-	}
-	WRITE_ONCE(*run, mcube_run_make(epoch, region, left - min(left, nr)));
-	return region;
-}
-
 static u32 file_key(const struct inode *inode)
 {
 	return hash_64(inode->i_ino ^ ((u64)inode->i_sb->s_dev << 32), 32);
+}
+
+/*
+ * A region for the next pages of a sequence: for how many, and where the
+ * sequence remembers it, NULL if it follows from the page's index.
+ */
+struct choice {
+	unsigned int region;
+	unsigned int left;
+	u32 *run;
+	enum mcube_srm_stat stat;
+};
+
+static bool is_long(const struct inode *inode, unsigned int tl)
+{
+	return i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
+}
+
+static void choose(struct choice *c, struct address_space *mapping,
+		   pgoff_t index)
+{
+	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
+	u32 old;
+
+	c->run = &current->mcube_run;
+	c->stat = MCUBE_SRM_TASK;
+	if (is_long(mapping->host, tl)) {
+		c->run = &mapping->mcube_run;
+		c->stat = MCUBE_SRM_FILE;
+		if (READ_ONCE(mcube_srm_config.mode) == MCUBE_SRM_STATELESS) {
+			c->run = NULL;
+			c->region = mcube_run_stateless(file_key(mapping->host),
+							index, tl, regions.nr);
+			c->left = tl - index % tl;
+			return;
+		}
+	}
+	old = READ_ONCE(*c->run);
+	/* tl may have become less. */
+	c->left = min(mcube_run_left(old, mcube_srm_config.epoch), tl);
+	if (c->left) {
+		c->region = mcube_run_color(old);
+	} else {
+		c->region = deal(tl);
+		c->left = tl;
+	}
+}
+
+/* @nr pages were allocated; if they have other colors, the run ends. */
+static void chosen(const struct choice *c, unsigned int nr, bool served)
+{
+	u32 run = served ? mcube_run_make(mcube_srm_config.epoch, c->region,
+					  c->left - min(c->left, nr)) : 0;
+
+	count(c->stat, nr);
+	if (!served)
+		count(MCUBE_SRM_MISSED, nr);
+	if (c->run)
+		WRITE_ONCE(*c->run, run);
 }
 
 /**
@@ -198,17 +242,18 @@ static bool is_covered(const struct inode *inode, gfp_t gfp, unsigned int order)
 		movable != S_ISBLK(inode->i_mode);
 }
 
-/* @served: was the hint followed? */
-static struct folio *alloc_colored(gfp_t gfp, unsigned int order,
-				   unsigned int color, bool *served)
+static void set_hint(unsigned int color)
 {
-	struct folio *folio;
-
 	current->mcube_hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
-	folio = filemap_alloc_folio_noprof(gfp, order);
-	*served = current->mcube_hint & MCUBE_HINT_SERVED;
+}
+
+/* Was it followed? */
+static bool clear_hint(void)
+{
+	bool served = current->mcube_hint & MCUBE_HINT_SERVED;
+
 	current->mcube_hint = 0;
-	return folio;
+	return served;
 }
 
 /**
@@ -224,48 +269,111 @@ static struct folio *alloc_colored(gfp_t gfp, unsigned int order,
 struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 				    unsigned int order, pgoff_t index)
 {
-	unsigned int tl = READ_ONCE(mcube_srm_config.tl), nr = 1U << order;
-	const struct inode *inode = mapping->host;
-	unsigned int region, color;
 	struct folio *folio;
-	u32 *run = NULL;
-	bool is_long, served;
+	struct choice c;
+	bool served;
 
-	if (!is_covered(inode, gfp, order)) {
+	if (!is_covered(mapping->host, gfp, order)) {
 		count(MCUBE_SRM_UNCOVERED, 1);
 		return filemap_alloc_folio_noprof(gfp, order);
 	}
 	if (mcube_scan_spreads(READ_ONCE(mapping->mcube_scan))) {
 		/* Part of a working set: all colors in turn, as memory has. */
-		count(MCUBE_SRM_HOPPED, nr);
-		return alloc_colored(gfp, order,
-				     index % mcube_srm_config.nr_colors,
-				     &served);
+		count(MCUBE_SRM_HOPPED, 1U << order);
+		set_hint(index % mcube_srm_config.nr_colors);
+		folio = filemap_alloc_folio_noprof(gfp, order);
+		clear_hint();
+		return folio;
 	}
-
-	is_long = i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
-	if (is_long && READ_ONCE(mcube_srm_config.mode) == MCUBE_SRM_STATELESS) {
-		region = mcube_run_stateless(file_key(inode), index, tl,
-					     regions.nr);
-	} else {
-		run = is_long ? &mapping->mcube_run : &current->mcube_run;
-		region = next_of(run, tl, nr);
-	}
-	color = mcube_region_color(&regions, region, index);
-
-	folio = alloc_colored(gfp, order, color, &served);
-	if (!folio)
-		return NULL;
-
-	count(is_long ? MCUBE_SRM_FILE : MCUBE_SRM_TASK, nr);
-	if (!served) {
-		count(MCUBE_SRM_MISSED, nr);
-		if (run)
-			WRITE_ONCE(*run, 0);
-	}
+	choose(&c, mapping, index);
+	set_hint(mcube_region_color(&regions, c.region, index));
+	folio = filemap_alloc_folio_noprof(gfp, order);
+	served = clear_hint();
+	if (folio)
+		chosen(&c, 1U << order, served);
 	return folio;
 }
 EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
+
+/* What a task may hold of free memory while it reads. */
+#define BATCH_MAX	16UL
+
+/* alloc_pages_bulk() knows nothing of these. */
+static bool has_policy(void)
+{
+#ifdef CONFIG_NUMA
+	if (current->mempolicy)
+		return true;
+#endif
+	return cpuset_do_page_mem_spread();
+}
+
+static void fill_batch(struct mcube_batch *batch, gfp_t gfp, pgoff_t index)
+{
+	struct choice c;
+	unsigned int got;
+	bool served;
+
+	choose(&c, batch->mapping, index);
+	set_hint(mcube_region_color(&regions, c.region, index));
+	got = alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
+				      min3(batch->end - index,
+					   (unsigned long)c.left, BATCH_MAX),
+				      &batch->folios, NULL);
+	served = clear_hint();
+	if (got)
+		chosen(&c, got, served);
+}
+
+/**
+ * mcube_srm_alloc_batched() - a folio for the page cache, one of several
+ * @batch: those to come, from MCUBE_BATCH().
+ * @mapping: the file's.
+ * @gfp: as for filemap_alloc_folio().
+ * @order: likewise.
+ * @index: page index that it is for.
+ *
+ * Pages of one color taken together cost less than one by one, and that makes
+ * up for what a certain color costs.
+ *
+ * Context: process, as @gfp says.
+ * Return: the folio, or NULL.
+ */
+struct folio *mcube_srm_alloc_batched(struct mcube_batch *batch,
+				      struct address_space *mapping, gfp_t gfp,
+				      unsigned int order, pgoff_t index)
+{
+	struct folio *folio;
+
+	if (!batch->mapping)
+		return mcube_srm_alloc_folio(mapping, gfp, order, index);
+	if (!batch->folios.next)
+		INIT_LIST_HEAD(&batch->folios);
+	if (list_empty(&batch->folios) && index + 1 < batch->end && !order &&
+	    regions.per == 1 && is_covered(mapping->host, gfp, 0) &&
+	    !has_policy() &&
+	    !mcube_scan_spreads(READ_ONCE(mapping->mcube_scan)))
+		fill_batch(batch, gfp, index);
+	folio = list_first_entry_or_null(&batch->folios, struct folio, lru);
+	if (!folio)
+		return mcube_srm_alloc_folio(mapping, gfp, order, index);
+	list_del(&folio->lru);
+	return folio;
+}
+
+/* What was not needed, as it was there already. */
+void __mcube_batch_end(struct mcube_batch *batch)
+{
+	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
+	struct folio *folio, *next;
+
+	list_for_each_entry_safe(folio, next, &batch->folios, lru) {
+		count(is_long(batch->mapping->host, tl) ? MCUBE_SRM_FILE :
+							  MCUBE_SRM_TASK, -1);
+		list_del(&folio->lru);
+		folio_put(folio);
+	}
+}
 
 static void update_hop(void)
 {

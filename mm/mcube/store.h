@@ -7,8 +7,9 @@
 #ifndef _MM_MCUBE_STORE_H
 #define _MM_MCUBE_STORE_H
 
-#include <linux/mcube_map.h>
 #include <linux/jump_label.h>
+#include <linux/mcube_map.h>
+#include <linux/mcube_types.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/percpu.h>
@@ -261,6 +262,18 @@ static __always_inline void mcube_count(struct mcube_container *c,
 }
 
 /**
+ * mcube_count_color() - a frame left a container, and its color is known
+ * @c: the container, locked.
+ * @color: of the frame.
+ */
+static __always_inline void mcube_count_color(struct mcube_container *c,
+					      unsigned int color)
+{
+	if (static_branch_unlikely(&mcube_count_key) && c->counted)
+		atomic_dec(&c->store->color_free[color]);
+}
+
+/**
  * mcube_count_all() - a container with its free frames came, or goes
  * @c: the container, active, locked.
  * @in: which.
@@ -278,6 +291,11 @@ static inline void mcube_count(struct mcube_container *c, unsigned int off,
 {
 }
 
+static inline void mcube_count_color(struct mcube_container *c,
+				     unsigned int color)
+{
+}
+
 static inline void mcube_count_all(struct mcube_container *c, bool in)
 {
 }
@@ -287,10 +305,41 @@ static inline void mcube_count_all(struct mcube_container *c, bool in)
 /* hint.c: which frames of a container a hint allows */
 void mcube_place_init(struct mcube_place *place, unsigned long pfn);
 void mcube_place_for(struct mcube_place *place, unsigned long pfn, u32 hint);
-bool mcube_hint_select(u32 hint, const struct mcube_place *place,
-		       const unsigned long **sel, const unsigned long **sel2);
 bool mcube_hint_matches(u32 hint, const struct mcube_place *place,
 			const unsigned long *free);
+
+/**
+ * mcube_hint_select() - the frames of a block that a hint allows
+ * @hint: the hint, not 0.
+ * @place: the block's.
+ * @sel: set to a bitmap of offsets.
+ * @sel2: set to a second bitmap that must allow the frame too, or to NULL.
+ *
+ * Return: false if the hint names a color or bank that the map has not.
+ */
+static inline bool mcube_hint_select(u32 hint, const struct mcube_place *place,
+				     const unsigned long **sel,
+				     const unsigned long **sel2)
+{
+	int color = mcube_hint_color(hint), bank = mcube_hint_bank(hint);
+
+	*sel = NULL;
+	*sel2 = NULL;
+	if (bank >= 0) {
+		*sel = mcube_shape_select(&mcube_config.bank,
+					  place->bank_phase, place->bank_xor,
+					  bank);
+		if (!*sel)
+			return false;
+	}
+	if (color >= 0) {
+		*sel2 = *sel;
+		*sel = mcube_shape_select(&mcube_config.color,
+					  place->color_phase, place->color_xor,
+					  color);
+	}
+	return *sel;
+}
 
 /* pick.c */
 struct page *mcube_pick(struct zone *zone, unsigned int order, int migratetype,

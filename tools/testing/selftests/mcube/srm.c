@@ -13,7 +13,9 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <linux/mempolicy.h>
 
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
@@ -91,6 +93,35 @@ TEST_F_TIMEOUT(srm, long_file_read, 120)
 	ASSERT_EQ(0, srm_read_file(self->file, LONG));
 	EXPECT_LE((long)LONG, srm_stat("file_pages") - pages);
 	EXPECT_LE((long)(LONG / TL), srm_stat("dealt") - dealt);
+	check_runs(_metadata, self, missed);
+}
+
+/* Readahead allocates several pages at once; what it did not need is free again. */
+TEST_F_TIMEOUT(srm, long_file_partly_there, 120)
+{
+	int fd = open(self->file, O_RDONLY);
+	size_t i, there = 0;
+	long pages;
+	char c;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM));
+	for (i = 3; i < LONG; i += 7, there++)
+		ASSERT_EQ(1, pread(fd, &c, 1, i * PAGE_SIZE_));
+	close(fd);
+	pages = srm_stat("file_pages");
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	EXPECT_EQ((long)(LONG - there), srm_stat("file_pages") - pages);
+}
+
+/* With a memory policy, or without nodes, it allocates one by one. */
+TEST_F_TIMEOUT(srm, long_file_read_with_a_memory_policy, 120)
+{
+	long missed = srm_stat("missed");
+
+	if (syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0))
+		SKIP(return, "no memory policies");
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
 	check_runs(_metadata, self, missed);
 }
 
