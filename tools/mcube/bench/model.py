@@ -210,7 +210,7 @@ def run():
     parser.add_argument("--kernel", type=Path, help="bzImage (default: build/test)")
     parser.add_argument("--accesses", type=int, default=ACCESSES, help="of the speed guest")
     parser.add_argument("--numbers", type=int, default=4000, help="that sort sorts")
-    parser.add_argument("--off-runs", type=int, default=3, help="of each variant")
+    parser.add_argument("--off-runs", type=int, default=5, help="of each variant")
     parser.add_argument("--off-accesses", type=int, default=200_000_000)
     parser.add_argument("--off-programs", type=int, default=1000)
     args = parser.parse_args()
