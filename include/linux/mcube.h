@@ -315,8 +315,7 @@ static inline void mcube_srm_advise(struct address_space *mapping,
 #define mapping_alloc_folio(mapping, gfp, order, index)			\
 	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
 #define MCUBE_BATCH(...)		((void)0)
-#define mapping_alloc_batched(batch, mapping, gfp, order, index)	\
-	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
+#define mapping_alloc_batched(batch, ...)	mapping_alloc_folio(__VA_ARGS__)
 #define mcube_srm_order(mapping, order)	((void)(mapping), (order))
 
 #endif /* CONFIG_MCUBE_SRM */

@@ -10,6 +10,7 @@
 #ifndef _LINUX_MCUBE_MAP_H
 #define _LINUX_MCUBE_MAP_H
 
+#include <linux/bug.h>
 #include <linux/types.h>
 
 /* Colors, or banks, that a map can tell apart. */
@@ -111,8 +112,9 @@ static inline const unsigned long *
 mcube_shape_select(const struct mcube_shape *s, u16 phase, u16 xor,
 		   unsigned int value)
 {
-	if (value >= s->nr_values || phase >= s->nr_phases ||
-	    (value ^ xor) >= s->nr_values)
+	if (value >= s->nr_values)
+		return NULL;
+	if (WARN_ON_ONCE(phase >= s->nr_phases || (value ^ xor) >= s->nr_values))
 		return NULL;
 	return s->sel + ((size_t)phase * s->nr_values + (value ^ xor)) * s->words;
 }

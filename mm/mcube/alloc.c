@@ -261,19 +261,19 @@ static struct mcube_container *take_for(struct mcube_store *s, u32 hint)
 static noinline struct page *refill_hinted(struct mcube_store *s, u32 hint)
 {
 	unsigned int key = hint_key(hint);
-	struct page *page = NULL;
 	struct mcube_container *c;
-	bool last = false;
+	struct page *page;
 
-	while (!page && !last) {
-		c = test_bit(key, s->dry) ? NULL : search(s, hint);
-		last = !c;
+	while (!test_bit(key, s->dry)) {
+		c = search(s, hint);
 		if (!c)
-			c = take_for(s, hint);
-		if (c)
-			page = take_hinted(s, c, hint);
+			break;
+		page = take_hinted(s, c, hint);
+		if (page)
+			return page;
 	}
-	return page;
+	c = take_for(s, hint);
+	return c ? take_hinted(s, c, hint) : NULL;
 }
 
 static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
@@ -301,6 +301,20 @@ static void count_hinted(u32 hint)
 	this_cpu_inc(mcube_stats.nr[MCUBE_COLORED]);
 	if (hint & MCUBE_HINT_FILE)
 		current->mcube_hint = hint | MCUBE_HINT_SERVED;
+}
+
+/* What the hint asks for: of the store, else out of the buddy lists. */
+static struct page *serve_hinted(struct mcube_store *s, int migratetype, u32 hint)
+{
+	struct page *page = NULL;
+
+	if (likely(migratetype == MIGRATE_MOVABLE))
+		page = alloc_hinted(s, hint);
+	if (unlikely(!page))
+		page = mcube_pick(s->zone, 0, migratetype, hint);
+	if (likely(page))
+		count_hinted(hint);
+	return page;
 }
 
 /* A request that only the buddy lists can serve. */
@@ -363,12 +377,9 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
 		return pick(zone, 0, migratetype);
 	hint = task_hint();
 	if (unlikely(hint)) {
-		page = alloc_hinted(s, hint) ?:
-			mcube_pick(zone, 0, migratetype, hint);
-		if (page) {
-			count_hinted(hint);
+		page = serve_hinted(s, migratetype, hint);
+		if (page)
 			return page;
-		}
 		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
 		trace_mcube_fallback(zone, hint);
 	} else if (mcube_srm_hops()) {
@@ -399,21 +410,12 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
  */
 struct page *mcube_rmqueue_hinted(struct zone *zone, int migratetype)
 {
-	u32 hint = current->mcube_hint;
-	struct page *page = NULL;
 	struct mcube_store *s;
 
 	guard(rcu)();
 	s = rcu_dereference(zone->mcube);
-	if (unlikely(!s))
-		return NULL;
-	if (likely(migratetype == MIGRATE_MOVABLE))
-		page = alloc_hinted(s, hint);
-	if (unlikely(!page))
-		page = mcube_pick(zone, 0, migratetype, hint);
-	if (likely(page))
-		count_hinted(hint);
-	return page;
+	return likely(s) ? serve_hinted(s, migratetype, current->mcube_hint) :
+			   NULL;
 }
 
 /* A frame came back that a key had run dry of: searches shall find it. */

@@ -128,6 +128,12 @@ static unsigned int ascent(const unsigned long *free, unsigned int order,
 	return level;
 }
 
+/* The same; half of all frames stay in bin 0, and are spared the call. */
+static inline unsigned int reach(const struct mcube_bins *b, unsigned int off)
+{
+	return test_bit(off ^ 1, b->free) ? ascent(b->free, b->order, off) : 0;
+}
+
 static void note_rep(struct mcube_bins *b, unsigned int off, unsigned int level)
 {
 	for (; level; level--)
@@ -166,10 +172,8 @@ static void loose_add(struct mcube_bins *b, unsigned int level)
 /* A loose frame is about to be taken, and its groups cease to be free. */
 static void loose_del(struct mcube_bins *b, unsigned int off)
 {
-	unsigned int level = 0, l;
+	unsigned int level = reach(b, off), l;
 
-	if (test_bit(off ^ 1, b->free))
-		level = ascent(b->free, b->order, off);
 	for (l = 0; l <= level; l++)
 		if (!--b->groups[l])
 			b->loose &= ~BIT(l);
@@ -210,8 +214,7 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 
 	__set_bit(off, b->free);
 	b->nr_free++;
-	/* Half of all frames stay in bin 0: spare them the call. */
-	level = test_bit(off ^ 1, b->free) ? ascent(b->free, b->order, off) : 0;
+	level = reach(b, off);
 	if (b->loose) {
 		loose_add(b, level);
 	} else {

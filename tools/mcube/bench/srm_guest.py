@@ -2,9 +2,10 @@
 """bench-srm: the guests, their disks, and what they left.
 
 A disk image per file system is made once: two equal trees of kernel source, one big
-file, and two SQLite databases. Guests write to a snapshot of it. All that a guest runs is told to
-tools/mcube/guest/srm.sh, line by line; its figures stay in build/guest/NAME/results,
-with the options that it was run with, so that a later report can be made of them.
+file, and two SQLite databases. Guests write to a snapshot of it. All that a guest runs
+is told to tools/mcube/guest/srm.sh, line by line; its figures stay in
+build/guest/NAME/results, with the options that it was run with, so that a later report
+can be made of them.
 """
 
 import json

@@ -112,7 +112,7 @@ def clean_mark(path):
 
 def checkpatch_all(paths, *options):
     """Findings in all of these, which are spread over the cores."""
-    todo = [p for p in paths if not clean_mark(p).exists()]
+    unknown = [p for p in paths if not clean_mark(p).exists()]
     CLEAN.mkdir(parents=True, exist_ok=True)
 
     def some(part):
@@ -121,7 +121,7 @@ def checkpatch_all(paths, *options):
             clean_mark(path).touch()
         return found
 
-    parts = [todo[i:i + 8] for i in range(0, len(todo), 8)]
+    parts = [unknown[i:i + 8] for i in range(0, len(unknown), 8)]
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         return [x for out in pool.map(some, parts) for x in out]
 
