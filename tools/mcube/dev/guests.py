@@ -33,6 +33,7 @@ BOOT_LIMIT = 10.0
 def verdict(name, result):
     """The run itself as a case: no splat, no time-out, no death."""
     if result.ok:
+        say(f"{name}: {result.seconds:.0f} s")
         return (f"{name}: console clean", "ok")
     say(f"{name}: {result.why()}")
     for line in result.splats[:5]:
@@ -188,7 +189,7 @@ def stress(minutes, nodes, mem):
     result = guest.run(STRESS, name, timeout=minutes * 60 + 420,
                        env={"MINUTES": f"{minutes:g}", "NODES": nodes, "MEM": mem})
     tail = "\n      ".join(result.output.strip().splitlines()[-12:])
-    say(f"{name}: {result.seconds:.0f} s\n      {tail}")
+    say(f"{name}:\n      {tail}")
     if re.search(r"^\s*(?:not )?ok \d+", result.output, re.M):
         results = [(f"{n} ({name})", s) for n, s in ktap.parse(result.output, name)]
     else:
