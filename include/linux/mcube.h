@@ -194,73 +194,50 @@ mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
 	alloc_hooks(mapping_alloc_folio_noprof(__VA_ARGS__))
 
 /**
- * struct mcube_batch - a row of pages of a file that will be allocated
+ * struct mcube_batch - a row of pages of a file that this task will allocate
  * @mapping: the file's; NULL: nothing is known of it.
- * @end: page index behind the last.
- * @folios: some of them, allocated ahead; zeroes until there were any.
+ * @last: page index of the last.
+ * @folios: some of them, allocated ahead.
+ * @outer: the row that this one interrupts: readahead in a page fault of
+ *         write()'s source.
  */
 struct mcube_batch {
 	struct address_space *mapping;
-	pgoff_t end;
+	pgoff_t last;
 	struct list_head folios;
+	struct mcube_batch *outer;
 };
 
-struct folio *mcube_srm_alloc_batched(struct mcube_batch *batch,
-				      struct address_space *mapping, gfp_t gfp,
-				      unsigned int order, pgoff_t index);
+void __mcube_batch_begin(struct mcube_batch *batch,
+			 struct address_space *mapping, pgoff_t last);
 void __mcube_batch_end(struct mcube_batch *batch);
 
-static inline struct mcube_batch
-mcube_batch_begin(struct address_space *mapping, pgoff_t end)
+static inline void mcube_batch_begin(struct mcube_batch *batch,
+				     struct address_space *mapping,
+				     pgoff_t last)
 {
-	struct mcube_batch batch = {};
-
-	if (static_branch_unlikely(&mcube_srm_key)) {
-		batch.mapping = mapping;
-		batch.end = end;
-	}
-	return batch;
+	batch->mapping = NULL;
+	if (static_branch_unlikely(&mcube_srm_key))
+		__mcube_batch_begin(batch, mapping, last);
 }
 
 static inline void mcube_batch_end(struct mcube_batch *batch)
 {
-	if (unlikely(batch->folios.next))
+	if (unlikely(batch->mapping))
 		__mcube_batch_end(batch);
 }
 
 /**
- * MCUBE_BATCH() - pages of a file will be allocated one after the other
- * @name: of a variable; the batch ends where that goes out of scope.
+ * MCUBE_BATCH() - this task will allocate pages of a file, one after the other
  * @mapping: the file's.
- * @end: page index behind the last.
- */
-#define MCUBE_BATCH(name, mapping, end)					\
-	struct mcube_batch name __cleanup(mcube_batch_end) =		\
-		mcube_batch_begin(mapping, end)
-
-/**
- * mapping_alloc_batched() - as mapping_alloc_folio(), for one of a batch
- * @batch: the batch.
- * @mapping: the file's.
- * @gfp: as for filemap_alloc_folio().
- * @order: likewise.
- * @index: page index that the folio is for.
+ * @last: page index of the last of them.
  *
- * Return: the folio, or NULL.
+ * mapping_alloc_folio() may take several at once, up to where this goes out of
+ * scope.
  */
-static inline struct folio *
-mapping_alloc_batched_noprof(struct mcube_batch *batch,
-			     struct address_space *mapping, gfp_t gfp,
-			     unsigned int order, pgoff_t index)
-{
-	if (static_branch_unlikely(&mcube_srm_key))
-		return mcube_srm_alloc_batched(batch, mapping, gfp, order,
-					       index);
-	return filemap_alloc_folio_noprof(gfp, order);
-}
-
-#define mapping_alloc_batched(...)					\
-	alloc_hooks(mapping_alloc_batched_noprof(__VA_ARGS__))
+#define MCUBE_BATCH(mapping, last)					\
+	struct mcube_batch mcube_batch __cleanup(mcube_batch_end);	\
+	mcube_batch_begin(&mcube_batch, mapping, last)
 
 /**
  * mcube_srm_order() - order of a folio that is to be allocated for a file
@@ -314,8 +291,7 @@ static inline void mcube_srm_advise(struct address_space *mapping,
 	((void)(mapping), (void)(offset), (void)(len), (void)(advice))
 #define mapping_alloc_folio(mapping, gfp, order, index)			\
 	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
-#define MCUBE_BATCH(...)		((void)0)
-#define mapping_alloc_batched(batch, ...)	mapping_alloc_folio(__VA_ARGS__)
+#define MCUBE_BATCH(mapping, last)	((void)0)
 #define mcube_srm_order(mapping, order)	((void)(mapping), (order))
 
 #endif /* CONFIG_MCUBE_SRM */

@@ -66,6 +66,7 @@
 #include <linux/spinlock.h>
 #include <linux/stat.h>
 #include <linux/topology.h>
+#include <linux/writeback.h>
 
 #include "region.h"
 #include "runs.h"
@@ -256,18 +257,8 @@ static bool clear_hint(void)
 	return served;
 }
 
-/**
- * mcube_srm_alloc_folio() - a folio for the page cache
- * @mapping: the file's.
- * @gfp: as for filemap_alloc_folio().
- * @order: likewise.
- * @index: page index that it is for.
- *
- * Context: process, as @gfp says.
- * Return: the folio, or NULL.
- */
-struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
-				    unsigned int order, pgoff_t index)
+static struct folio *alloc_one(struct address_space *mapping, gfp_t gfp,
+			       unsigned int order, pgoff_t index)
 {
 	struct folio *folio;
 	struct choice c;
@@ -293,19 +284,19 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 		chosen(&c, 1U << order, served);
 	return folio;
 }
-EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
 
-/* What a task may hold of free memory while it reads. */
+/* What a task may hold of free memory while it reads or writes. */
 #define BATCH_MAX	16UL
 
 /* alloc_pages_bulk() knows nothing of these. */
-static bool has_policy(void)
+static bool has_policy(gfp_t gfp)
 {
 #ifdef CONFIG_NUMA
 	if (current->mempolicy)
 		return true;
 #endif
-	return cpuset_do_page_mem_spread();
+	return cpuset_do_page_mem_spread() ||
+		(gfp & __GFP_WRITE && !node_dirty_ok(NODE_DATA(numa_mem_id())));
 }
 
 static void fill_batch(struct mcube_batch *batch, gfp_t gfp, pgoff_t index)
@@ -317,7 +308,7 @@ static void fill_batch(struct mcube_batch *batch, gfp_t gfp, pgoff_t index)
 	choose(&c, batch->mapping, index);
 	set_hint(mcube_region_color(&regions, c.region, index));
 	got = alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
-				      min3(batch->end - index,
+				      min3(batch->last - index + 1,
 					   (unsigned long)c.left, BATCH_MAX),
 				      &batch->folios, NULL);
 	served = clear_hint();
@@ -325,48 +316,68 @@ static void fill_batch(struct mcube_batch *batch, gfp_t gfp, pgoff_t index)
 		chosen(&c, got, served);
 }
 
+/* The next of a batch, which is filled first if it is empty and can be. */
+static struct folio *take_batched(struct mcube_batch *batch, gfp_t gfp,
+				  pgoff_t index)
+{
+	struct address_space *mapping = batch->mapping;
+	struct folio *folio;
+
+	if (list_empty(&batch->folios) && index < batch->last &&
+	    regions.per == 1 && is_covered(mapping->host, gfp, 0) &&
+	    !has_policy(gfp) &&
+	    !mcube_scan_spreads(READ_ONCE(mapping->mcube_scan)))
+		fill_batch(batch, gfp, index);
+	folio = list_first_entry_or_null(&batch->folios, struct folio, lru);
+	if (folio)
+		list_del(&folio->lru);
+	return folio;
+}
+
 /**
- * mcube_srm_alloc_batched() - a folio for the page cache, one of several
- * @batch: those to come, from MCUBE_BATCH().
+ * mcube_srm_alloc_folio() - a folio for the page cache
  * @mapping: the file's.
  * @gfp: as for filemap_alloc_folio().
  * @order: likewise.
  * @index: page index that it is for.
  *
- * Pages of one color taken together cost less than one by one, and that makes
- * up for what a certain color costs.
+ * Where the caller said by MCUBE_BATCH() that more will follow, some of those
+ * are taken along: that costs less than one by one, and makes up for what a
+ * certain color costs.
  *
  * Context: process, as @gfp says.
  * Return: the folio, or NULL.
  */
-struct folio *mcube_srm_alloc_batched(struct mcube_batch *batch,
-				      struct address_space *mapping, gfp_t gfp,
-				      unsigned int order, pgoff_t index)
+struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
+				    unsigned int order, pgoff_t index)
 {
-	struct folio *folio;
+	struct mcube_batch *batch = current->mcube_batch;
+	struct folio *folio = NULL;
 
-	if (!batch->mapping)
-		return mcube_srm_alloc_folio(mapping, gfp, order, index);
-	if (!batch->folios.next)
-		INIT_LIST_HEAD(&batch->folios);
-	if (list_empty(&batch->folios) && index + 1 < batch->end && !order &&
-	    regions.per == 1 && is_covered(mapping->host, gfp, 0) &&
-	    !has_policy() &&
-	    !mcube_scan_spreads(READ_ONCE(mapping->mcube_scan)))
-		fill_batch(batch, gfp, index);
-	folio = list_first_entry_or_null(&batch->folios, struct folio, lru);
-	if (!folio)
-		return mcube_srm_alloc_folio(mapping, gfp, order, index);
-	list_del(&folio->lru);
-	return folio;
+	if (batch && batch->mapping == mapping && !order)
+		folio = take_batched(batch, gfp, index);
+	return folio ?: alloc_one(mapping, gfp, order, index);
+}
+EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
+
+/* See MCUBE_BATCH(). */
+void __mcube_batch_begin(struct mcube_batch *batch,
+			 struct address_space *mapping, pgoff_t last)
+{
+	batch->mapping = mapping;
+	batch->last = last;
+	INIT_LIST_HEAD(&batch->folios);
+	batch->outer = current->mcube_batch;
+	current->mcube_batch = batch;
 }
 
-/* What was not needed, as it was there already. */
+/* What was not needed, as it was there already, is free again. */
 void __mcube_batch_end(struct mcube_batch *batch)
 {
 	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
 	struct folio *folio, *next;
 
+	current->mcube_batch = batch->outer;
 	list_for_each_entry_safe(folio, next, &batch->folios, lru) {
 		count(is_long(batch->mapping->host, tl) ? MCUBE_SRM_FILE :
 							  MCUBE_SRM_TASK, -1);

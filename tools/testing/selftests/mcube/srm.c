@@ -159,6 +159,47 @@ TEST_F_TIMEOUT(srm, long_file_written, 120)
 	EXPECT_LE(LONG / TL - 2, changes);
 }
 
+/* Pages that were taken ahead and not needed, as the file had some, are free again. */
+TEST_F_TIMEOUT(srm, long_file_written_at_once, 120)
+{
+	long pages = srm_stat("task_pages") + srm_stat("file_pages");
+	char *text = malloc(LONG * PAGE_SIZE_);
+	size_t i, changes = 0;
+	int fd;
+
+	ASSERT_NE(NULL, text);
+	memset(text, 'x', LONG * PAGE_SIZE_);
+	fd = open(self->file, O_RDWR | O_TRUNC);
+	ASSERT_LE(0, fd);
+	for (i = 5; i < LONG / 2; i += 9)
+		ASSERT_EQ(1, pwrite(fd, text, 1, i * PAGE_SIZE_));
+	ASSERT_EQ((ssize_t)(LONG * PAGE_SIZE_), pwrite(fd, text, LONG * PAGE_SIZE_, 0));
+	close(fd);
+	EXPECT_EQ((long)LONG, srm_stat("task_pages") + srm_stat("file_pages") - pages);
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	for (i = LONG / 2 + 1; i < LONG; i++)
+		changes += self->color[i] != self->color[i - 1];
+	EXPECT_LE(changes, LONG / 2 / TL + 1);
+	free(text);
+}
+
+/* A batch within a batch: the source of a write() is read in for it. */
+TEST_F_TIMEOUT(srm, second_half_written_from_the_first, 120)
+{
+	size_t i, half = LONG / 2 * PAGE_SIZE_;
+	int fd = open(self->file, O_RDWR);
+	char *p;
+
+	ASSERT_LE(0, fd);
+	p = mmap(NULL, 2 * half, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ((ssize_t)half, pwrite(fd, p, half, half));
+	for (i = 0; i < half; i += PAGE_SIZE_)
+		ASSERT_EQ(p[i], p[half + i]);
+	munmap(p, 2 * half);
+	close(fd);
+}
+
 /* 40 files of 4 pages, by one task or by children of it. */
 static void make_short_files(struct __test_metadata *_metadata,
 			     FIXTURE_DATA(srm) *self)
