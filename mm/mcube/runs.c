@@ -31,8 +31,7 @@
  *    and looks at them on eviction; stamps need no hook there, and no list of
  *    pages per color.
  *  - The paper keeps free lists per color and refills them by eviction.  Here
- *    free frames are those of the store, counted per color, and nothing is
- *    evicted that would not have been anyway.
+ *    free frames are those of the store, counted per color; see refill.c.
  */
 
 #include <linux/minmax.h>
@@ -77,5 +76,21 @@ unsigned int mcube_palette_deal(struct mcube_palette *p,
 			best = color;
 	}
 	p->stamp[best] = ++p->clock;
+	return best;
+}
+
+/**
+ * mcube_palette_oldest() - the color dealt longest ago
+ * @p: the palette.
+ *
+ * Return: the color; it has its turn next if it has frames enough then.
+ */
+unsigned int mcube_palette_oldest(const struct mcube_palette *p)
+{
+	unsigned int color, best = 0;
+
+	for (color = 1; color < p->nr; color++)
+		if (p->stamp[color] < p->stamp[best])
+			best = color;
 	return best;
 }

@@ -106,5 +106,6 @@ struct mcube_palette {
 void mcube_palette_init(struct mcube_palette *p, unsigned int nr);
 unsigned int mcube_palette_deal(struct mcube_palette *p,
 				const unsigned long *free, unsigned long enough);
+unsigned int mcube_palette_oldest(const struct mcube_palette *p);
 
 #endif /* _MM_MCUBE_RUNS_H */

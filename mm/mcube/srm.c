@@ -22,9 +22,9 @@
  *   page allocator -> mcube_rmqueue() -> a frame of that color, if there is
  *
  * The hint is all that the store is told.  Where it has no frame of the color,
- * and the buddy lists neither (pick.c), the page gets another, nothing is
- * evicted for it, and the run ends: the next one is dealt a color with more
- * frames.
+ * and the buddy lists neither (pick.c), the page gets another, and the run
+ * ends: the next one is dealt a color with more frames.  So that there is one,
+ * pages that were used once are evicted ahead (refill.c).
  *
  * State: one u32 in struct address_space, one in task_struct that children
  * inherit, so that the greps that a shell script starts one after the other
@@ -80,6 +80,7 @@ struct mcube_srm_config mcube_srm_config = {
 	.tl = MCUBE_RUN_DEFAULT,
 	.rescan = 16,
 	.vm_hop = true,
+	.refill = true,
 };
 
 DEFINE_STATIC_KEY_FALSE(mcube_srm_key);
@@ -145,11 +146,20 @@ static bool few_left(void)
 
 static unsigned int deal(unsigned int tl)
 {
-	unsigned int region;
+	unsigned int region, next;
+	unsigned long lacking = 0;
+	bool few;
 
-	scoped_guard(spinlock, &palette_lock)
-		region = mcube_palette_deal(&palette,
-					    few_left() ? region_free : NULL, tl);
+	scoped_guard(spinlock, &palette_lock) {
+		few = few_left();
+		region = mcube_palette_deal(&palette, few ? region_free : NULL,
+					    tl);
+		next = mcube_palette_oldest(&palette);
+		if (few)
+			lacking = tl - min(tl, region_free[next]);
+	}
+	if (lacking && READ_ONCE(mcube_srm_config.refill))
+		mcube_refill(numa_mem_id(), &regions, next, lacking);
 	count(MCUBE_SRM_DEALT, 1);
 	trace_mcube_srm_deal(region, mcube_region_color(&regions, region, 0));
 	return region;
@@ -405,6 +415,7 @@ void mcube_srm_stop(void)
 		return;
 	enabled = false;
 	static_branch_disable_cpuslocked(&mcube_srm_key);
+	mcube_refill_stop();
 	update_hop();
 	mcube_count_stop();
 }

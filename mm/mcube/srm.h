@@ -35,6 +35,7 @@ enum mcube_srm_mode {
  * @MCUBE_SRM_TASK: pages of short files that got that of their task's run.
  * @MCUBE_SRM_MISSED: pages that got another color than they should have.
  * @MCUBE_SRM_DEALT: runs begun.
+ * @MCUBE_SRM_REFILLED: pages evicted so that their color has free frames.
  * @MCUBE_SRM_SPREAD: pages moved to all colors as their file is read again and
  *                    again.
  * @MCUBE_SRM_HOPPED: other pages, which hop over all colors.
@@ -48,6 +49,7 @@ enum mcube_srm_stat {
 	MCUBE_SRM_TASK,
 	MCUBE_SRM_MISSED,
 	MCUBE_SRM_DEALT,
+	MCUBE_SRM_REFILLED,
 	MCUBE_SRM_SPREAD,
 	MCUBE_SRM_HOPPED,
 	MCUBE_SRM_UNCOVERED,
@@ -65,6 +67,7 @@ DECLARE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
  * @tl: pages of a run.
  * @mode: see enum mcube_srm_mode.
  * @vm_hop: shall pages that are no file's hop?
+ * @refill: shall pages be evicted for a color that has too few free frames?
  * @region_order: runs have regions of the colors that 2^@region_order frames
  *                have; constant while the policy is on.
  * @rescan: pages of each color that a file may have which is spread when it is
@@ -76,6 +79,7 @@ struct mcube_srm_config {
 	unsigned int tl;
 	enum mcube_srm_mode mode;
 	bool vm_hop;
+	bool refill;
 	unsigned int region_order;
 	unsigned int rescan;
 	unsigned int nr_colors;
@@ -94,6 +98,13 @@ void mcube_srm_stop(void);
 void mcube_srm_set_hop(bool on);
 int mcube_srm_set_region_order(unsigned int order);
 unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
+
+struct mcube_regions;
+
+/* refill.c */
+void mcube_refill(int nid, const struct mcube_regions *regions,
+		  unsigned int region, unsigned long nr);
+void mcube_refill_stop(void);
 
 /**
  * mcube_srm_hops() - shall a page without a hint hop?

@@ -24,6 +24,16 @@ static const char * const mode_names[MCUBE_SRM_NR_MODES] = {
 	[MCUBE_SRM_STATELESS]	= "stateless",
 };
 
+static int parse_switch(const char *name, const char *buf, size_t count,
+			unsigned int *on)
+{
+	int ret = mcube_parse_uint(buf, count, 0, 1, on);
+
+	if (ret)
+		pr_warn_ratelimited("srm/%s: expected 0 or 1\n", name);
+	return ret;
+}
+
 static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
@@ -34,12 +44,10 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+	int ret = parse_switch("enabled", buf, count, &on);
 
-	if (ret) {
-		pr_warn_ratelimited("srm/enabled: expected 0 or 1\n");
+	if (ret)
 		return ret;
-	}
 	ret = mcube_srm_enable(on);
 	if (ret == -ENODEV)
 		pr_warn_ratelimited("srm/enabled: first write 1 to alloc/enabled\n");
@@ -149,14 +157,28 @@ static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
 			    const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+	int ret = parse_switch("vm_hop", buf, count, &on);
 
-	if (ret) {
-		pr_warn_ratelimited("srm/vm_hop: expected 0 or 1\n");
-		return ret;
-	}
-	mcube_srm_set_hop(on);
-	return count;
+	if (!ret)
+		mcube_srm_set_hop(on);
+	return ret ?: count;
+}
+
+static ssize_t refill_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(mcube_srm_config.refill));
+}
+
+static ssize_t refill_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret = parse_switch("refill", buf, count, &on);
+
+	if (!ret)
+		WRITE_ONCE(mcube_srm_config.refill, on);
+	return ret ?: count;
 }
 
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
@@ -165,6 +187,7 @@ static struct kobj_attribute mode_attr = __ATTR_RW(mode);
 static struct kobj_attribute region_order_attr = __ATTR_RW(region_order);
 static struct kobj_attribute rescan_attr = __ATTR_RW(rescan);
 static struct kobj_attribute vm_hop_attr = __ATTR_RW(vm_hop);
+static struct kobj_attribute refill_attr = __ATTR_RW(refill);
 
 static const struct attribute *srm_attrs[] = {
 	&enabled_attr.attr,
@@ -173,6 +196,7 @@ static const struct attribute *srm_attrs[] = {
 	&region_order_attr.attr,
 	&rescan_attr.attr,
 	&vm_hop_attr.attr,
+	&refill_attr.attr,
 	NULL,
 };
 
@@ -180,6 +204,7 @@ MCUBE_NUMBER_ATTR(file_pages, "%lu", mcube_srm_stat(MCUBE_SRM_FILE));
 MCUBE_NUMBER_ATTR(task_pages, "%lu", mcube_srm_stat(MCUBE_SRM_TASK));
 MCUBE_NUMBER_ATTR(missed, "%lu", mcube_srm_stat(MCUBE_SRM_MISSED));
 MCUBE_NUMBER_ATTR(dealt, "%lu", mcube_srm_stat(MCUBE_SRM_DEALT));
+MCUBE_NUMBER_ATTR(refilled, "%lu", mcube_srm_stat(MCUBE_SRM_REFILLED));
 MCUBE_NUMBER_ATTR(spread, "%lu", mcube_srm_stat(MCUBE_SRM_SPREAD));
 MCUBE_NUMBER_ATTR(hopped, "%lu", mcube_srm_stat(MCUBE_SRM_HOPPED));
 MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_srm_stat(MCUBE_SRM_UNCOVERED));
@@ -189,6 +214,7 @@ static struct attribute *stat_attrs[] = {
 	&task_pages_attr.attr,
 	&missed_attr.attr,
 	&dealt_attr.attr,
+	&refilled_attr.attr,
 	&spread_attr.attr,
 	&hopped_attr.attr,
 	&uncovered_attr.attr,

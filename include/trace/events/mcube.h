@@ -126,6 +126,32 @@ TRACE_EVENT(mcube_srm_deal,
 	TP_printk("region=%u color=%u", __entry->region, __entry->color)
 );
 
+/* Of @wanted pages of a region on a node that should be evicted, @freed were. */
+TRACE_EVENT(mcube_srm_refill,
+
+	TP_PROTO(int nid, unsigned int region, unsigned long wanted,
+		 unsigned long freed),
+
+	TP_ARGS(nid, region, wanted, freed),
+
+	TP_STRUCT__entry(
+		__field(int, nid)
+		__field(unsigned int, region)
+		__field(unsigned long, wanted)
+		__field(unsigned long, freed)
+	),
+
+	TP_fast_assign(
+		__entry->nid = nid;
+		__entry->region = region;
+		__entry->wanted = wanted;
+		__entry->freed = freed;
+	),
+
+	TP_printk("nid=%d region=%u wanted=%lu freed=%lu", __entry->nid,
+		  __entry->region, __entry->wanted, __entry->freed)
+);
+
 #endif /* CONFIG_MCUBE_SRM */
 #endif /* _TRACE_MCUBE_H */
 

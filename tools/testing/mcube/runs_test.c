@@ -115,6 +115,12 @@ TEST(deals_against_brute_force)
 		if (!EXPECT_EQ(got, want))
 			return;
 		age[got] = i + 1;
+		/* Next, if all have enough. */
+		for (want = 0, c = 1; c < nr; c++)
+			if (age[c] < age[want])
+				want = c;
+		if (!EXPECT_EQ(mcube_palette_oldest(&palette), want))
+			return;
 	}
 }
 

@@ -178,7 +178,7 @@ loop_store()
 {
 	while running; do
 		put "$(pick 0 1 1)" $ALLOC/enabled
-		case $(rnd 6) in
+		case $(rnd 7) in
 		0) put "$(pick paper shuffle)" $ALLOC/seed ;;
 		1)	put 0 $ALLOC/enabled
 			put "$(pick 9 10)" $ALLOC/container_order ;;
@@ -201,6 +201,7 @@ loop_store()
 			put 1 $SRM/enabled
 			;;
 		5) put "$(pick 0 16 64)" $SRM/rescan ;;
+		6) put "$(pick 0 1 1)" $SRM/refill ;;
 		esac
 		sleep "$(pick 0.02 0.1 0.5 2)"
 	done

@@ -33,6 +33,7 @@ static const char * const settings[] = {
 	MCUBE_SRM "region_order",
 	MCUBE_SRM "rescan",
 	MCUBE_SRM "vm_hop",
+	MCUBE_SRM "refill",
 	MCUBE_HINT,
 };
 
@@ -48,6 +49,7 @@ static const char * const writable[] = {
 	MCUBE_SRM "region_order",
 	MCUBE_SRM "rescan",
 	MCUBE_SRM "vm_hop",
+	MCUBE_SRM "refill",
 	MCUBE_HINT,
 };
 
@@ -310,7 +312,7 @@ TEST_F_TIMEOUT(input, hint, 120)
 TEST_F_TIMEOUT(input, srm, 300)
 {
 	static const char * const on_off[] = {
-		MCUBE_SRM "enabled", MCUBE_SRM "vm_hop",
+		MCUBE_SRM "enabled", MCUBE_SRM "vm_hop", MCUBE_SRM "refill",
 	};
 	size_t i;
 
@@ -323,6 +325,7 @@ TEST_F_TIMEOUT(input, srm, 300)
 	}
 	EXPECT_EQ(-ENODEV, mcube_write(MCUBE_SRM "enabled", "1"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "1"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "refill", "1"));
 
 	refused(_metadata, self, MCUBE_SRM "tl", bad_numbers);
 	refused(_metadata, self, MCUBE_SRM "tl", bad_tl);
@@ -488,7 +491,7 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		"colored", "fallback", "uncovered", "taken", "returned",
 		"dissolved", "tl", "vm_hop", "file_pages", "task_pages",
 		"missed", "dealt", "hopped", "spread", "region_order",
-		"rescan",
+		"rescan", "refill", "refilled",
 	};
 	char path[512], text[4096];
 	struct dirent *e;

@@ -185,8 +185,8 @@ static int read_through(const char *path, size_t from, size_t to)
 }
 
 /*
- * More page cache than memory: what reclaim gives back is what the next runs
- * need.  A file without blocks keeps the disk out of it.
+ * More page cache than memory: what is evicted, by whomever, is what the next
+ * runs need.  A file without blocks keeps the disk out of it.
  */
 static void full_cache(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(srm_folios) *self, const char *lru_gen)
@@ -212,11 +212,12 @@ static void full_cache(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, read_through(self->file, 0, half));
 	pages = srm_stat("file_pages");
 	missed = srm_stat("missed");
-	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file");
+	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled");
 	ASSERT_EQ(0, read_through(self->file, half, 2 * half));
 	pages = srm_stat("file_pages") - pages;
 	missed = srm_stat("missed") - missed;
-	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") - reclaimed;
+	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled") -
+		    reclaimed;
 	TH_LOG("%ld pages read, %ld reclaimed, %ld missed their color", pages,
 	       reclaimed, missed);
 	/* Some were read ahead before. */

@@ -30,6 +30,7 @@ void srm_defaults(void)
 	mcube_write(MCUBE_SRM "region_order", "0");
 	mcube_write(MCUBE_SRM "rescan", "16");
 	mcube_write(MCUBE_SRM "vm_hop", "1");
+	mcube_write(MCUBE_SRM "refill", "1");
 }
 
 long srm_stat(const char *name)

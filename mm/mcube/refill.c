@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer: frames of a color, out of the page cache
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * When the page cache has filled memory, free frames are what kswapd has just
+ * reclaimed: a few of each color, and a run that needs some hundred of one
+ * color ends early.  But then memory is full of pages of earlier runs, which
+ * their readers are done with.  So the color whose turn comes next gets
+ * frames before it is dealt:
+ *
+ *   run ends -> deal a color that has tl free frames
+ *               the one after it has fewer? -> work item: find pages of that
+ *                                              color, evict what is missing
+ *
+ * It looks at page frames and not at LRU lists, as DAMON's physical address
+ * space does: frames of one color are known by their number, and an LRU list
+ * has them in no order.  Evicted are pages of files that are clean, not mapped,
+ * and were used once; those used again, read ahead and not used yet, dirty, or
+ * mapped stay, whatever their age.  With several generations (MGLRU) as without
+ * PG_active and PG_workingset say so of pages that are read by read().
+ *
+ * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
+ * prevent last level cache from thrashing in multicores", EuroSys 2011.
+ *
+ * Differences from the paper: it evicts in the allocator, the page at the end of
+ * the color's list.  Here nobody waits, and the allocator evicts nothing; a run
+ * that outpaces the work ends early.
+ */
+
+#include <linux/align.h>
+#include <linux/bitmap.h>
+#include <linux/list.h>
+#include <linux/mcube_map.h>
+#include <linux/mcube_types.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/mmzone.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "../internal.h"
+#include "region.h"
+#include "srm.h"
+#include "store.h"
+
+#include <trace/events/mcube.h>
+
+static void refill(struct work_struct *work);
+
+static DECLARE_WORK(refill_work, refill);
+
+/* What the work item shall do; who asks last is heard. */
+static DEFINE_SPINLOCK(wish_lock);
+static struct wish {
+	int nid;
+	unsigned int region;
+	unsigned int nr_colors;
+	unsigned long nr;
+	u8 color[1U << MCUBE_REGION_MAX];
+} wish;
+
+/*
+ * Frames and blocks looked at for one that is wanted: memory may be full of
+ * other things, and the next request goes on where this one ends.
+ */
+#define LOOK_MAX	32
+
+/* Where the last search ended. */
+static unsigned long next_pfn;
+
+/* Was it used once, and by nobody who would miss it? */
+static bool is_used_up(struct folio *folio)
+{
+	return folio_test_lru(folio) && folio_is_file_lru(folio) &&
+		folio_test_referenced(folio) && !folio_test_workingset(folio) &&
+		!folio_test_active(folio) && !folio_test_unevictable(folio) &&
+		!folio_test_dirty(folio) && !folio_test_writeback(folio) &&
+		!folio_test_locked(folio) && !folio_mapped(folio);
+}
+
+static bool isolate(struct page *page, struct list_head *list)
+{
+	struct folio *folio = page_folio(page);
+	bool got = false;
+
+	/* Once without a reference: most are not. */
+	if (!is_used_up(folio) || !folio_try_get(folio))
+		return false;
+	if (page_folio(page) == folio && !folio_test_large(folio) &&
+	    is_used_up(folio))
+		got = folio_isolate_lru(folio);
+	if (got)
+		list_add(&folio->lru, list);
+	folio_put(folio);
+	return got;
+}
+
+/*
+ * The frames of a container that have one of the colors and are in use.
+ * Return: page of the first frame; NULL if the container is not active.
+ */
+static struct page *candidates(struct mcube_container *c, const struct wish *w,
+			       unsigned long *frames)
+{
+	unsigned int nr = 1U << mcube_config.order, i;
+	const unsigned long *sel, *unused;
+	struct page *base = NULL;
+	unsigned long flags;
+
+	bitmap_zero(frames, nr);
+	spin_lock_irqsave(&c->lock, flags);
+	if (c->active) {
+		for (i = 0; i < w->nr_colors; i++)
+			if (mcube_hint_select(mcube_hint_make(w->color[i], -1),
+					      &c->place, &sel, &unused))
+				bitmap_or(frames, frames, sel, nr);
+		bitmap_andnot(frames, frames, c->bins.free, nr);
+		base = c->bins.base;
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	return base;
+}
+
+/* Take up to @want pages of the block at @pfn off their LRU lists. */
+static unsigned long isolate_block(unsigned long pfn, const struct wish *w,
+				   unsigned long want, unsigned long *looked,
+				   struct list_head *list)
+{
+	DECLARE_BITMAP(frames, 1U << MCUBE_MAX_ORDER);
+	struct mcube_container *c;
+	unsigned long got = 0;
+	struct page *base;
+	unsigned int off;
+
+	++*looked;
+	guard(rcu)();
+	c = mcube_lookup(pfn);
+	base = c ? candidates(c, w, frames) : NULL;
+	if (!base)
+		return 0;
+	for_each_set_bit(off, frames, 1U << mcube_config.order) {
+		++*looked;
+		got += isolate(base + off, list);
+		if (got == want)
+			break;
+	}
+	return got;
+}
+
+static void refill(struct work_struct *work)
+{
+	unsigned long block = 1UL << mcube_config.order;
+	unsigned long start, end, looked = 0, freed = 0;
+	LIST_HEAD(list);
+	struct wish w;
+
+	scoped_guard(spinlock, &wish_lock)
+		w = wish;
+	start = ALIGN(node_start_pfn(w.nid), block);
+	end = ALIGN_DOWN(node_end_pfn(w.nid), block);
+	while (freed < w.nr && looked < w.nr * LOOK_MAX && start < end &&
+	       mcube_srm_enabled()) {
+		if (next_pfn < start || next_pfn >= end)
+			next_pfn = start;
+		if (isolate_block(next_pfn, &w, w.nr - freed, &looked, &list))
+			freed += reclaim_pages(&list);
+		next_pfn += block;
+		cond_resched();
+	}
+	this_cpu_add(mcube_srm_stats.nr[MCUBE_SRM_REFILLED], freed);
+	trace_mcube_srm_refill(w.nid, w.region, w.nr, freed);
+}
+
+/**
+ * mcube_refill() - let a region's colors have more free frames soon
+ * @nid: node that they shall be on.
+ * @regions: of the policy.
+ * @region: which.
+ * @nr: how many frames.
+ *
+ * Context: any but interrupts; does not wait.
+ */
+void mcube_refill(int nid, const struct mcube_regions *regions,
+		  unsigned int region, unsigned long nr)
+{
+	unsigned int i;
+
+	scoped_guard(spinlock, &wish_lock) {
+		wish.nid = nid;
+		wish.region = region;
+		wish.nr = nr;
+		wish.nr_colors = regions->per;
+		for (i = 0; i < regions->per; i++)
+			wish.color[i] = mcube_region_color(regions, region, i);
+	}
+	queue_work(system_unbound_wq, &refill_work);
+}
+
+/**
+ * mcube_refill_stop() - nothing is evicted any more
+ *
+ * Context: process, sleeps, the policy is off.
+ */
+void mcube_refill_stop(void)
+{
+	cancel_work_sync(&refill_work);
+}

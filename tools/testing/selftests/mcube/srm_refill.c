@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer when the page cache fills memory: the color that runs get next has
+ * free frames, out of pages that were used once, and what is used again stays.
+ * With the classic LRU lists and with MGLRU.  Needs the disk that srm.c needs.
+ *
+ * Files are holes, so that the device has no part.  What is not needed of memory
+ * is set aside in the hugetlb pool.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "../kselftest_harness.h"
+#include "srm_lib.h"
+
+#define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
+#define PAGES(mib)	((mib) * (MIB / PAGE_SIZE_))
+#define PLAYGROUND	192UL			/* MiB that are left free */
+#define MORE		PAGES(64UL)
+#define KEPT		PAGES(4UL)
+#define CHUNK		(16 * PAGE_SIZE_)
+
+FIXTURE(refill) {
+	struct mcube_saved saved;
+	char dir[128], fill[160], more[160], kept[160];
+	char lru_gen[32];
+	long pool;
+	bool mounted;
+};
+
+FIXTURE_VARIANT(refill) {
+	const char *lru_gen;
+};
+
+FIXTURE_VARIANT_ADD(refill, classic) {
+	.lru_gen = "n",
+};
+
+FIXTURE_VARIANT_ADD(refill, mglru) {
+	.lru_gen = "y",
+};
+
+static int make_hole(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ftruncate(fd, pages * PAGE_SIZE_) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static int stream(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	static char chunk[CHUNK];
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	while ((got = read(fd, chunk, sizeof(chunk))) > 0)
+		;
+	close(fd);
+	return got;
+}
+
+FIXTURE_SETUP(refill)
+{
+	const char *why = srm_unusable(), *dir;
+
+	mcube_save(&self->saved);
+	self->pool = mcube_read_num(MCUBE_POOL);
+	if (why)
+		SKIP(return, "%s", why);
+	if (mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen)) < 0)
+		SKIP(return, "no CONFIG_LRU_GEN");
+	if (self->pool < 0)
+		SKIP(return, "no CONFIG_HUGETLBFS");
+	dir = mcube_disk(SRM_MOUNT, &self->mounted);
+	if (!dir)
+		SKIP(return, "no ext4 on " MCUBE_DISK);
+	snprintf(self->dir, sizeof(self->dir), "%s", dir);
+	snprintf(self->fill, sizeof(self->fill), "%s/mcube-fill", dir);
+	snprintf(self->more, sizeof(self->more), "%s/mcube-more", dir);
+	snprintf(self->kept, sizeof(self->kept), "%s/mcube-kept", dir);
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write(LRU_GEN, variant->lru_gen));
+	srm_forget_files();
+	mcube_set_aside(PLAYGROUND);
+	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "rescan", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
+	ASSERT_EQ(0, make_hole(self->fill, PAGES(PLAYGROUND) * 5 / 4));
+	ASSERT_EQ(0, make_hole(self->more, MORE));
+	ASSERT_EQ(0, make_hole(self->kept, KEPT));
+}
+
+FIXTURE_TEARDOWN_PARENT(refill)
+{
+	if (srm_unusable())
+		return;
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	srm_defaults();
+	unlink(self->fill);
+	unlink(self->more);
+	unlink(self->kept);
+	if (self->mounted)
+		EXPECT_EQ(0, umount(SRM_MOUNT));
+	if (self->lru_gen[0])
+		EXPECT_EQ(0, mcube_write(LRU_GEN, strcmp(self->lru_gen, "0x0000") ? "y" : "n"));
+	EXPECT_EQ(0, mcube_off());
+	if (self->pool >= 0)
+		mcube_write_num(MCUBE_POOL, self->pool);
+	mcube_restore(&self->saved);
+}
+
+TEST_F_TIMEOUT(refill, runs_keep_their_color, 300)
+{
+	long refilled, missed, pages;
+
+	ASSERT_EQ(0, stream(self->fill));
+	refilled = srm_stat("refilled");
+	missed = srm_stat("missed");
+	pages = srm_stat("file_pages");
+	ASSERT_EQ(0, stream(self->more));
+	refilled = srm_stat("refilled") - refilled;
+	missed = srm_stat("missed") - missed;
+	pages = srm_stat("file_pages") - pages;
+	TH_LOG("%ld pages placed, %ld missed, %ld evicted for them", pages, missed, refilled);
+	EXPECT_LE((long)MORE, pages);
+	EXPECT_LT(0, refilled);
+	/* Never more than was asked for: what a run takes. */
+	EXPECT_GE((long)MORE * 5 / 4, refilled);
+	EXPECT_GE(pages / 50, missed);
+}
+
+TEST_F_TIMEOUT(refill, switched_off, 300)
+{
+	long refilled;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "refill", "0"));
+	ASSERT_EQ(0, stream(self->fill));
+	refilled = srm_stat("refilled");
+	ASSERT_EQ(0, stream(self->more));
+	EXPECT_EQ(refilled, srm_stat("refilled"));
+}
+
+TEST_F_TIMEOUT(refill, memory_to_spare, 300)
+{
+	long refilled = srm_stat("refilled");
+
+	ASSERT_EQ(0, stream(self->kept));
+	EXPECT_EQ(refilled, srm_stat("refilled"));
+}
+
+/* Pages of a mapping that are in memory. */
+static size_t resident(char *p, size_t pages)
+{
+	unsigned char *there = malloc(pages);
+	size_t i, n = 0;
+
+	if (there && !mincore(p, pages * PAGE_SIZE_, there))
+		for (i = 0; i < pages; i++)
+			n += there[i] & 1;
+	free(there);
+	return n;
+}
+
+TEST_F_TIMEOUT(refill, what_is_used_again_stays, 300)
+{
+	long refilled;
+	int i, fd;
+	char *p;
+
+	fd = open(self->kept, O_RDONLY);
+	ASSERT_LE(0, fd);
+	p = mmap(NULL, KEPT * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	close(fd);
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, stream(self->kept));
+	ASSERT_EQ(0, stream(self->fill));
+	refilled = srm_stat("refilled");
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, stream(self->kept));
+		ASSERT_EQ(0, stream(self->more));
+		ASSERT_EQ(0, unlink(self->more));
+		ASSERT_EQ(0, make_hole(self->more, MORE));
+	}
+	EXPECT_LT(refilled, srm_stat("refilled"));
+	EXPECT_LE(KEPT * 95 / 100, resident(p, KEPT)) {
+		TH_LOG("%zu of %lu pages left", resident(p, KEPT), KEPT);
+	}
+	munmap(p, KEPT * PAGE_SIZE_);
+}
+
+TEST_HARNESS_MAIN
