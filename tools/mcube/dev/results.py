@@ -119,8 +119,14 @@ def pollution(data):
 def demo(data):
     """make demo, the parts that were shown."""
     parts = data["summary"]
-    return [*(placement(parts["placement"]) if "placement" in parts else ()),
-            *(pollution(data) if "pollution" in parts else ())]
+    out = [*(placement(parts["placement"]) if "placement" in parts else ()),
+           *(pollution(data) if "pollution" in parts else ())]
+    if "programs" in parts:
+        rows = [r for r in data["rows"] if r["part"] == "programs"]
+        out += ["Numerical programs beside real ones that read files, as in ``make bench-srm`` "
+                "but in short;\nsimulated, one run each.",
+                pairs_table(rows), pairs(plain(parts["programs"]))]
+    return out
 
 
 def model(data):
@@ -167,10 +173,28 @@ def by_program(rows):
     return out
 
 
+def percent(key):
+    """Function for a column: a share in percent."""
+    return lambda r: f"{r[key]:.1%}" if key in r else ""
+
+
+def whole(key):
+    """Function for a column: a large number."""
+    return lambda r: f"{r[key]:,.0f}" if key in r else ""
+
+
+def pairs_table(rows):
+    """Pairs of bench-srm, by program."""
+    return table(by_program(rows), {
+        "machine": "machine", "fs": "fs", "program": "program",
+        "extra, off": whole("extra_off"), "srm": whole("extra_srm"),
+        "cut": percent("cut"), "least": percent("least"),
+        "slowdown, off": "slowdown_off", "srm ": "slowdown_srm",
+        "time gain": percent("time_gain")})
+
+
 def srm(data):
     """bench-srm."""
-    percent = lambda key: lambda r: f"{r[key]:.1%}" if key in r else ""  # noqa: E731
-    whole = lambda key: lambda r: f"{r[key]:,.0f}" if key in r else ""  # noqa: E731
     pages = lambda key: lambda r: f"{r['pages'][key]:,}"  # noqa: E731
     rows = {}
     for r in data["rows"]:
@@ -184,12 +208,7 @@ def srm(data):
         out += ["Victims beside programs: LLC misses beyond those alone with all policies off, "
                 "time over that\nalone; of the four victims. The cut is the mean of those that "
                 "say anything, and the least;\neach pair is in ``build/results/srm.json``.",
-                table(by_program(main), {
-                    "machine": "machine", "fs": "fs", "program": "program",
-                    "extra, off": whole("extra_off"), "srm": whole("extra_srm"),
-                    "cut": percent("cut"), "least": percent("least"),
-                    "slowdown, off": "slowdown_off", "srm ": "slowdown_srm",
-                    "time gain": percent("time_gain")}),
+                pairs_table(main),
                 "The programs themselves: a pass alone, in 10\\ :sup:`6` cycles; pages placed.",
                 table(list(programs), {"machine": "machine", "fs": "fs", "program": "program",
                                        "off": cost("off"), "srm": cost("srm"),
