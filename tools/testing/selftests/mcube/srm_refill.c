@@ -20,8 +20,8 @@
 
 #define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 #define PAGES(mib)	((mib) * (MIB / PAGE_SIZE_))
-#define PLAYGROUND	192UL			/* MiB that are left free */
-#define MORE		PAGES(64UL)
+#define PLAYGROUND	128UL			/* MiB that are left free */
+#define MORE		PAGES(32UL)
 #define KEPT		PAGES(4UL)
 #define CHUNK		(16 * PAGE_SIZE_)
 
