@@ -16,17 +16,17 @@
  *
  * It looks at page frames and not at LRU lists, as DAMON's physical address
  * space does: frames of one color are known by their number, and an LRU list
- * has them in no order.  Evicted are pages of files that are clean, not mapped,
- * and were used once; those used again, read ahead and not used yet, dirty, or
- * mapped stay, whatever their age.  With several generations (MGLRU) as without
- * PG_active and PG_workingset say so of pages that are read by read().
+ * has them in no order.  Evicted are single pages of files that are clean, not
+ * mapped, and were used once; those used again, read ahead and not used yet,
+ * dirty, or mapped stay, whatever their age.  PG_active and PG_workingset say so
+ * of pages that are read by read(), with generations (MGLRU) as without.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.
  *
- * Differences from the paper: it evicts in the allocator, the page at the end of
- * the color's list.  Here nobody waits, and the allocator evicts nothing; a run
- * that outpaces the work ends early.
+ * Differences from the paper: it keeps a list of free pages per color and refills
+ * that by eviction.  Here free pages stay the store's, whoever wants them; nobody
+ * waits for the work item, and a run that outpaces it ends early.
  */
 
 #include <linux/align.h>

@@ -113,10 +113,11 @@ static void add_counts(struct mcube_store *s)
 
 /*
  * Free frames by region where the page allocator will look first, which is the
- * first zone above its low watermark; if there is none, in all zones.  False
- * if blocks can still be had there, which have all colors.
+ * first zone above its low watermark; if there is none, in all zones.
+ * Return: the node of the zone, or this one; NUMA_NO_NODE if blocks can still be
+ * had there, which have all colors.
  */
-static bool few_left(void)
+static int count_free(void)
 {
 	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
 	size_t size = regions.nr * sizeof(region_free[0]);
@@ -132,16 +133,16 @@ static bool few_left(void)
 		if (!s)
 			continue;
 		if (mcube_may_take(zone))
-			return false;
+			return NUMA_NO_NODE;
 		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone),
 				      gfp_zone(gfp), 0)) {
 			memset(region_free, 0, size);
 			add_counts(s);
-			return true;
+			return zone_to_nid(zone);
 		}
 		add_counts(s);
 	}
-	return true;
+	return numa_mem_id();
 }
 
 static unsigned int deal(unsigned int tl)
@@ -149,9 +150,11 @@ static unsigned int deal(unsigned int tl)
 	unsigned int region, next;
 	unsigned long lacking = 0;
 	bool few;
+	int nid;
 
 	scoped_guard(spinlock, &palette_lock) {
-		few = few_left();
+		nid = count_free();
+		few = nid != NUMA_NO_NODE;
 		region = mcube_palette_deal(&palette, few ? region_free : NULL,
 					    tl);
 		next = mcube_palette_oldest(&palette);
@@ -159,7 +162,7 @@ static unsigned int deal(unsigned int tl)
 			lacking = tl - min(tl, region_free[next]);
 	}
 	if (lacking && READ_ONCE(mcube_srm_config.refill))
-		mcube_refill(numa_mem_id(), &regions, next, lacking);
+		mcube_refill(nid, &regions, next, lacking);
 	count(MCUBE_SRM_DEALT, 1);
 	trace_mcube_srm_deal(region, mcube_region_color(&regions, region, 0));
 	return region;
