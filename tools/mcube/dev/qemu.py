@@ -115,8 +115,11 @@ class Guest:
     def argv(self, work, interactive=False):
         """QEMU command."""
         mib = mebibytes(self.mem)
+        # pc's ACPI tables work out interrupt routing in a loop. The debug kernel, which
+        # is what runs on CPUs in parallel, took half a minute for it with the host busy;
+        # then ACPI gives a loop up, and devices have no interrupt. In q35's it is a table.
         out = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
-               "-display", "none", "-machine", "pc", "-cpu", "max",
+               "-display", "none", "-machine", "q35" if self.multi else "pc", "-cpu", "max",
                *(self.model.arguments(self, mib, work) if self.model else ()),
                "-kernel", str(self.kernel), "-initrd", str(work / "initramfs.cpio"),
                "-append", self.cmdline(),
