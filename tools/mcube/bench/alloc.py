@@ -11,9 +11,9 @@ anonymous pages. Four variants, each on a machine of its own (icount.py):
     colored     the store on, the program under a color hint
 
 A rep string instruction counts once per iteration there, and once in all on
-hardware. The kernel clears a page by one of 4096 iterations, more than all
-the rest, so that ratios would look better than they are: figures here have it
-as one instruction; those "as counted" are in the JSON file (*_counted).
+hardware. The kernel clears a page by one of hundreds of iterations, so that
+ratios would look better than they are: figures here have it as one
+instruction; those "as counted" are in the JSON file (*_counted).
 
 Whole rounds map, fault and unmap; "kept" rounds keep the page tables and free
 by MADV_DONTNEED. Timer ticks come at a fixed number of instructions, so they

@@ -41,8 +41,6 @@ from lab import Failure
 SRM = "/sys/kernel/mm/mcube/srm"
 FILE_SYSTEMS = ("ext4", "xfs")
 MOUNT = {"ext4": "noatime,noinit_itable,commit=300", "xfs": "noatime"}
-# Copying word by word and not byte by byte is eight times faster under QEMU.
-SHORT_REPS = ("-cpu", "max,-erms")
 VARIANTS = {
     "unpatched": ("base", ""),
     "off": ("test", ""),
@@ -84,7 +82,7 @@ echo 0 > /proc/sys/vm/dirty_writeback_centisecs
 {setup}
 sleep 3
 /guest/filecost -n {args.pages} -w {args.warm} -r {args.rounds} /mnt""",
-                       args, drives=[disk], extra=SHORT_REPS)
+                       args, drives=[disk])
     disk.unlink()
     if any(len(data.get(kind, ())) != args.rounds for kind in KINDS):
         raise Failure(f"{title}: rounds are missing in the guest's output")

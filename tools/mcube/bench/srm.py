@@ -30,6 +30,7 @@ import srm_parts
 import ui
 from lab import Failure
 from modelled import Model
+from qemu import CPU
 
 TITLES = {
     "tl": "lengths of runs", "random": "random reads of a big file",
@@ -113,7 +114,7 @@ def report():
         "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests,
         "machines": {o["machine"]: Model(o["machine"]).description for o in guests.values()
                      if "machine" in o},
-        "cpu": " ".join(srm_guest.CPU), "trees": srm_guest.PARTS,
+        "cpu": CPU, "trees": srm_guest.PARTS,
         "big_mib": srm_guest.BIG_MIB}, rows, {k: round(v, 5) for k, v in summary.items()})
     print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
     return path

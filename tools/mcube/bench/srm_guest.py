@@ -33,10 +33,6 @@ SCRATCH_MIB = 2048
 PREFIX = "bench-srm"
 PROGRAMS = ("bash", "perf", "taskset", "setsid", "grep", "tar", "cat", "diff", "rg", "fio", "awk",
             "sqlite3")
-# Of the store: a page is cleared or copied by words and not by bytes, as far as the
-# emulator is concerned. It runs each step of a `rep movsb` as an instruction with two
-# accesses; hardware moves a line or so at a time.
-CPU = ("-cpu", "max,-erms")
 MEDIAN_OF = ("cycles", "accesses", "llc_refs", "llc_misses")
 
 
@@ -133,7 +129,7 @@ def boot(name, lines, options, timeout=3600, **machine):
     fs = machine.pop("fs")
     drive = scratch() if fs == "scratch" else disk(fs)
     vm = Guest(machine.pop("kernel", None) or image(), drives=[f"{drive},snapshot=on"],
-               extra=CPU, **machine)
+               **machine)
     vm.root.file(lab.guest_tool("victims"), "/guest/victims")
     vm.root.file(ui.ROOT / "tools/mcube/guest/srm.sh", "/guest/srm.sh")
     begin = f"begin {'ext4' if fs == 'scratch' else fs}"
