@@ -12,9 +12,10 @@ Three measurements, in one run:
                 prefetcher, DRAM, samplers on both CPUs
     off         user CPU seconds of QEMU for the same guest without a plugin and with
                 the plugin while the model is off: booting, a loop of loads and stores,
-                and programs being started. The least of several runs, in turn. It is
-                the translation of code that costs more: a fifth of a short boot,
-                a twentieth of a long computation.
+                and programs being started. Run in turn; the median of the pairs'
+                ratios, so that one run on a host that was quicker for a while does
+                not decide. It is the translation of code that costs more: a fifth of
+                a short boot, a twentieth of a long computation.
 
 Only the last two depend on this machine and what else it does.
 """
@@ -24,6 +25,7 @@ import os
 import random
 import resource
 import shlex
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -176,7 +178,7 @@ def off(args):
         runs["off"].append(cpu_seconds(args, modelled.Model(MACHINE), "off"))
     return {"kind": "off", "none": [round(x, 2) for x in runs["none"]],
             "off": [round(x, 2) for x in runs["off"]],
-            "off_ratio": min(runs["off"]) / min(runs["none"])}
+            "off_ratio": statistics.median(b / a for a, b in zip(runs["none"], runs["off"]))}
 
 
 def show(rows, summary):

@@ -4,7 +4,9 @@
 Small files of 1 GiB in all, as of a mail server: some, chosen at random, are read and
 written to, others come and go. Guests have from half that memory to four times
 as much, and no modelled machine. The files are made and read once, uncounted; then the
-hit ratio is one less what the device was read, over what the program read.
+hit ratio is one less what the device was read, over what the program read, in as many
+rounds as --repeat says. The load goes on from one to the next; that of all is reported,
+with the least and the most of one.
 """
 
 import functools
@@ -20,20 +22,24 @@ SETTINGS = ("off", "256", "128")
 FILES, SIZES, ROUND = 4000, "16k-496k", "200m"
 
 
-def script(setting):
+def script(setting, repeat):
     """What a guest does."""
     load = f"load {FILES} {SIZES}"
-    return [lab.SET_MAP, f"policy {setting}", f"{load} 4m", "sync; cat /data/mail/use* > /dev/null",
-            "stats /results/hits.before",
-            "read_sectors > /results/sectors.before", f"{load} {ROUND} > /results/fio",
-            "read_sectors > /results/sectors.after", "stats /results/hits.after"]
+    lines = [lab.SET_MAP, f"policy {setting}", f"{load} 4m",
+             "sync; cat /data/mail/use* > /dev/null",
+             "stats /results/hits.before", "read_sectors > /results/sectors.0"]
+    for i in range(repeat):
+        lines += [f"{load} {ROUND} {i + 1} > /results/fio.{i}",
+                  f"read_sectors > /results/sectors.{i + 1}"]
+    return lines + ["stats /results/hits.after"]
 
 
 def guest(args, memory, setting):
     """Run one guest."""
-    srm_guest.boot(f"hitratio-{memory}-{setting}", script(setting),
+    srm_guest.boot(f"hitratio-{memory}-{setting}", script(setting, args.repeat),
                    {"memory": memory, "setting": setting, "files": FILES, "sizes": SIZES,
-                    "round": ROUND}, fs="scratch", kernel=args.kernel, mem=memory)
+                    "round": ROUND, "repeat": args.repeat},
+                   fs="scratch", kernel=args.kernel, mem=memory)
 
 
 def guests(args):
@@ -42,21 +48,25 @@ def guests(args):
             for m, s in itertools.product(args.memory, SETTINGS)]
 
 
+def read_by(path):
+    """Bytes that the program read in a round."""
+    for line in path.read_text("utf-8").splitlines():
+        fields = line.split(";")
+        if len(fields) > 5 and fields[2] == "use" and int(fields[5]):
+            return int(fields[5]) << 10
+    raise Failure(f"{path}: fio does not say what it read")
+
+
 def rows_of(name, options):
     """The row of one guest."""
-    folder = srm_guest.folder_of(name)
-    read = 0
-    for line in (folder / "fio").read_text("utf-8").splitlines():
-        fields = line.split(";")
-        if len(fields) > 5 and fields[2] == "use":
-            read = int(fields[5]) << 10
-    if not read:
-        raise Failure(f"{folder}/fio: fio does not say what it read")
-    before, after = (int((folder / f"sectors.{x}").read_text("utf-8"))
-                     for x in ("before", "after"))
+    folder, rounds = srm_guest.folder_of(name), range(options["repeat"])
+    sectors = [int((folder / f"sectors.{i}").read_text("utf-8")) for i in (*rounds, len(rounds))]
+    read = [read_by(folder / f"fio.{i}") for i in rounds]
+    each = [1 - (sectors[i + 1] - sectors[i]) * 512 / read[i] for i in rounds]
+    from_device = (sectors[-1] - sectors[0]) * 512
     return [{"part": "hitratio", "memory": options["memory"], "setting": options["setting"],
-             "read": read, "from_device": (after - before) * 512,
-             "hit_ratio": 1 - (after - before) * 512 / read,
+             "read": sum(read), "from_device": from_device,
+             "hit_ratio": 1 - from_device / sum(read), "least": min(each), "most": max(each),
              "pages": srm_guest.pages(folder, "hits")}]
 
 
@@ -75,11 +85,12 @@ def show(rows):
             body.append([memory, setting if setting == "off" else f"Tl {setting}",
                          f"{r['hit_ratio']:.2%}",
                          f"{r['hit_ratio'] - mine['off']['hit_ratio']:+.2%}",
+                         f"{r['least']:.2%}", f"{r['most']:.2%}",
                          f"{r['read'] >> 20:,}", f"{r['from_device'] >> 20:,}",
                          *(f"{r['pages'][k]:,}" for k in ("placed", "missed", "uncovered"))])
     print("\n".join("  " + x for x in lab.table(
-        ["memory", "policy", "hit ratio", "change", "MiB read", "from device", "placed", "missed",
-         "uncovered"], body)))
+        ["memory", "policy", "hit ratio", "change", "least", "most", "MiB read", "from device",
+         "placed", "missed", "uncovered"], body)))
 
 
 def summarize(rows):

@@ -224,7 +224,8 @@ def srm(data):
     if hits:
         out += ["``--part hitratio``: not simulated; reads that the page cache served.",
                 table(hits, {"memory": "memory", "policy": "setting",
-                             "hit ratio": percent("hit_ratio"), "placed": pages("placed"),
+                             "hit ratio": percent("hit_ratio"), "least": percent("least"),
+                             "most": percent("most"), "placed": pages("placed"),
                              "missed": pages("missed")})]
     return out
 

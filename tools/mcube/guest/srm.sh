@@ -89,11 +89,12 @@ cost() { # PROGRAM FILE: modelled cost of a pass, alone
 	taskset 2 perf stat -x, -o "$2" -e $COUNT -- /guest/srm.sh "$1" > /dev/null
 }
 
-load() { # FILES SIZES BYTES: a mail server's, for the hit ratio; what fio says of it
+load() { # FILES SIZES BYTES [SEED]: a mail server's, for the hit ratio; what fio says of it
 	mkdir -p /data/mail
 	# It chooses among open files.
 	ulimit -n $(($1 + 1024))
 	fio_in /data/mail --output=/dev/stdout --ioengine=psync --bs=4k --openfiles="$1" \
+		${4:+--randseed="$4"} \
 		--name=use --rw=randrw --rwmixread=70 --nrfiles="$1" --filesize="$2" \
 		--file_service_type=random --io_size="$3" \
 		--name=come --rw=write --nrfiles=500 --filesize=4k-16k --create_on_open=1 \
