@@ -122,7 +122,7 @@ def run():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
                         help="what needs no kernel: units, command, lint")
-    parser.add_argument("--minutes", type=float, default=0.3, help="of each short stress")
+    parser.add_argument("--minutes", type=float, default=0.5, help="of each short stress")
     args = parser.parse_args()
     if not TREE.is_dir() or not BASE.is_dir():
         raise Failure("there is no build/linux", "run 'make tree' first")

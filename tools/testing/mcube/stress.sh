@@ -16,9 +16,9 @@
 # must add up.  The verdict is one KTAP result: no splat (taint flags, kernel
 # log), no page lost, nothing left in the store, no process left over.
 #
-# Environment: MINUTES (5) of stress; NODES (as many as there are) for cpuset
-# moves; SLICE (8) seconds per set of stressors; DISK, a directory on a real
-# file system (else /dev/vda is mounted if it is ext4, else tmpfs does).
+# Environment: MINUTES (5; 0.5 will do) of stress; NODES (as many as there are)
+# for cpuset moves; SLICE (8) seconds per set of stressors; DISK, a directory on
+# a real file system (else /dev/vda is mounted if it is ext4, else tmpfs does).
 
 MINUTES=${MINUTES:-5}
 SLICE=${SLICE:-8}
@@ -154,12 +154,13 @@ settle()
 	sleep 2
 	put 3 /proc/sys/vm/drop_caches
 	sleep 1
-	i=0
-	while [ $i -lt 50 ]; do
+	# A try takes a second or more on a debug kernel.
+	read -r up _ < /proc/uptime
+	until=$((${up%.*} + 10))
+	while read -r up _ < /proc/uptime; [ "${up%.*}" -lt $until ]; do
 		# shellcheck disable=SC2046
 		set -- $(account)
 		[ $(($2 - $3)) -eq "$(buddy)" ] && break
-		i=$((i + 1))
 		sleep 0.2
 	done
 	echo "$*"
@@ -401,6 +402,15 @@ skip()
 	exit 4
 }
 
+# The shell knows whole numbers only.
+seconds=$(awk -v m="$MINUTES" 'BEGIN {
+	if (m ~ /^([0-9]+|[0-9]*\.[0-9]+)$/) printf "%d", m * 60 }')
+if [ "${seconds:-0}" -lt 1 ] || [ "$SLICE" -lt 1 ]; then
+	echo "stress.sh: MINUTES is a number, a second (0.02) at least, and SLICE" \
+		"one of seconds; MINUTES=$MINUTES SLICE=$SLICE" >&2
+	exit 2
+fi
+
 [ "$(id -u)" = 0 ] || skip "must be root"
 [ -e $ALLOC/enabled ] || skip "no CONFIG_MCUBE_ALLOC"
 command -v stress-ng > /dev/null || skip "no stress-ng"
@@ -463,7 +473,7 @@ read -r kb _ <<-END
 END
 bytes=$((kb / 16))K
 read -r start _ < /proc/uptime
-end=$((${start%.*} + MINUTES * 60))
+end=$((${start%.*} + seconds))
 # shellcheck disable=SC2034	# by eval
 vm=$VM fs=$FS
 slices=0
@@ -572,6 +582,7 @@ done
 splat=$(dmesg | grep -m1 -E 'BUG:|WARNING:|KASAN:|UBSAN:|Bad page|Oops|INFO: task')
 [ -z "$splat" ] || complain "$splat"
 [ -z "$late" ] || complain "did not end:$late"
+[ $slices -gt 0 ] || complain "there was no stress"
 
 if [ -n "$why" ]; then
 	echo "# $why"
