@@ -284,9 +284,25 @@ static inline void mcube_srm_advise(struct address_space *mapping,
 		__mcube_srm_advise(mapping, offset, len, advice);
 }
 
+void __mcube_srm_program(struct address_space *mapping);
+
+/**
+ * mcube_srm_mmap() - a task is about to map something
+ * @file: what; NULL for anonymous memory.
+ * @vm_flags: of the mapping.
+ */
+static inline void mcube_srm_mmap(const struct file *file,
+				  vm_flags_t vm_flags)
+{
+	if (static_branch_unlikely(&mcube_srm_key) && file &&
+	    vm_flags & VM_EXEC)
+		__mcube_srm_program(file->f_mapping);
+}
+
 #else
 
 #define mcube_srm_read(iocb)		((void)(iocb))
+#define mcube_srm_mmap(file, vm_flags)	((void)(file), (void)(vm_flags))
 #define mcube_srm_advise(mapping, offset, len, advice)			\
 	((void)(mapping), (void)(offset), (void)(len), (void)(advice))
 #define mapping_alloc_folio(mapping, gfp, order, index)			\

@@ -18,6 +18,12 @@
  * 2^k pages, for which it pays with 2^k times the share of the cache.  Where
  * the hash of a sliced cache mixes higher bits in, colors of a region are not
  * adjacent, and where the lowest bits do not count, a region has fewer.
+ *
+ * The first regions can be reserved for files: memory of programs hops over the
+ * colors of the others.  Reserving one of 16 regions:
+ *
+ *   region     0     1  2  3 ... 15
+ *            files   memory;  files when 0 has no free frames
  */
 
 #include <linux/errno.h>
@@ -63,4 +69,20 @@ int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
 		r->nr++;
 	}
 	return r->nr < 2 ? -ERANGE : 0;
+}
+
+/**
+ * mcube_regions_reserve() - reserve some of the regions for files
+ * @r: as divided.
+ * @share: how many, in sixteenths of all, 0..MCUBE_RESERVE_MAX; rounded down.
+ */
+void mcube_regions_reserve(struct mcube_regions *r, unsigned int share)
+{
+	unsigned int color;
+
+	r->reserved = r->nr * share / 16;
+	r->nr_hop = 0;
+	for (color = 0; color < r->nr * r->per; color++)
+		if (r->of[color] >= r->reserved)
+			r->hop[r->nr_hop++] = color;
 }

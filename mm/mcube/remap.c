@@ -21,23 +21,19 @@
 
 #include "../internal.h"
 #include "remap.h"
-
-struct remap {
-	unsigned int color;
-	unsigned int nr_colors;
-};
+#include "srm.h"
 
 static struct folio *new_folio(struct folio *src, unsigned long private)
 {
 	const gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NORETRY | __GFP_NOWARN;
-	struct remap *r = (struct remap *)private;
+	unsigned int color, *next = (unsigned int *)private;
 	u32 hint = current->mcube_hint;
 	struct folio *folio;
 
-	current->mcube_hint = mcube_hint_make(r->color, -1);
+	color = mcube_region_hop(&mcube_srm_regions, (*next)++);
+	current->mcube_hint = mcube_hint_make(color, -1);
 	folio = __folio_alloc_node(gfp, 0, folio_nid(src));
 	current->mcube_hint = hint;
-	r->color = (r->color + 1) % r->nr_colors;
 	return folio;
 }
 
@@ -54,16 +50,13 @@ static void isolate(struct folio_batch *batch, struct list_head *list)
  * mcube_remap() - move a file's cached pages, one color after the other
  * @mapping: the file's.
  * @pages: how many pages from its start on.
- * @nr_colors: of the address map.
  *
  * Context: process, sleeps, no folio of the file locked or referenced.
  * Return: number of pages moved.
  */
-unsigned int mcube_remap(struct address_space *mapping, unsigned long pages,
-			 unsigned int nr_colors)
+unsigned int mcube_remap(struct address_space *mapping, unsigned long pages)
 {
-	struct remap r = { .nr_colors = nr_colors };
-	unsigned int moved = 0, nr;
+	unsigned int moved = 0, color = 0, nr;
 	struct folio_batch batch;
 	pgoff_t next = 0;
 	LIST_HEAD(list);
@@ -76,7 +69,7 @@ unsigned int mcube_remap(struct address_space *mapping, unsigned long pages,
 		folio_batch_release(&batch);
 		if (!list_empty(&list)) {
 			nr = 0;
-			migrate_pages(&list, new_folio, NULL, (unsigned long)&r,
+			migrate_pages(&list, new_folio, NULL, (unsigned long)&color,
 				      MIGRATE_ASYNC, MR_MEMPOLICY_MBIND, &nr);
 			moved += nr;
 			putback_movable_pages(&list);

@@ -9,7 +9,6 @@
 
 struct address_space;
 
-unsigned int mcube_remap(struct address_space *mapping, unsigned long pages,
-			 unsigned int nr_colors);
+unsigned int mcube_remap(struct address_space *mapping, unsigned long pages);
 
 #endif /* _MM_MCUBE_REMAP_H */

@@ -11,20 +11,21 @@
  * So: when a task begins a file anew, and what it has read since it last did
  * so would fit in the cache, that counts.  The second time in a row the file's
  * pages are moved, one color after the other, and what is read in later gets
- * all colors too:
+ * them in turn too, as memory of programs does (not those reserved for files):
  *
  *   read from 0      first   again   again               again
- *   file's pages     runs ------------ moved: all colors ------
+ *   file's pages     runs ------------ moved: in turn ---------
  *
  *   grep, over many files: none is begun anew before all others were read;
  *   a file of more than the cache: a stream, however often it is read.
  *
  * A task's clock is the sizes of the files that it has begun to read, in pages.
  * Files begun by several tasks in turn are not recognised, nor mapped files,
- * which are read without a call.  A program that knows better says so by posix_fadvise(), and
- * the last one to say something wins:
+ * which are read without a call, unless they are mapped to be executed: that is
+ * taken for the first advice below.  A program that knows better says so by
+ * posix_fadvise(), and the last one to say something wins:
  *
- *   POSIX_FADV_WILLNEED, the whole file ... all colors, from now on
+ *   POSIX_FADV_WILLNEED, the whole file ... in turn, from now on
  *   POSIX_FADV_NOREUSE .................... never more than its run
  *   POSIX_FADV_NORMAL ..................... as above
  *
@@ -63,8 +64,22 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	WRITE_ONCE(mapping->mcube_scan, new);
 	if (!mcube_scan_spreads(old) && mcube_scan_spreads(new))
 		this_cpu_add(mcube_srm_stats.nr[MCUBE_SRM_SPREAD],
-			     mcube_remap(mapping, pages,
-					 mcube_srm_config.nr_colors));
+			     mcube_remap(mapping, pages));
+}
+
+/**
+ * __mcube_srm_program() - a file is mapped to be executed
+ * @mapping: the file's.
+ *
+ * Context: process.
+ */
+void __mcube_srm_program(struct address_space *mapping)
+{
+	u32 scan = READ_ONCE(mapping->mcube_scan);
+
+	if (mcube_scan_advice(scan) == MCUBE_ADVICE_NONE)
+		WRITE_ONCE(mapping->mcube_scan,
+			   mcube_scan_advise(scan, MCUBE_ADVICE_SPREAD));
 }
 
 /**

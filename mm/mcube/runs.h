@@ -9,6 +9,7 @@
 #ifndef _MM_MCUBE_RUNS_H
 #define _MM_MCUBE_RUNS_H
 
+#include <linux/limits.h>
 #include <linux/mcube_map.h>
 #include <linux/types.h>
 
@@ -94,18 +95,24 @@ static inline unsigned int mcube_run_stateless(u32 key, u64 index,
 /**
  * struct mcube_palette - the colors, as runs are dealt them
  * @nr: number of colors.
+ * @reserved: so many of them, the first ones, come before the others.
  * @clock: runs dealt so far.
  * @stamp: by color, @clock when a run last got it; 0 if none has.
  */
 struct mcube_palette {
 	unsigned int nr;
+	unsigned int reserved;
 	u64 clock;
 	u64 stamp[MCUBE_MAX_VALUES];
 };
 
-void mcube_palette_init(struct mcube_palette *p, unsigned int nr);
+void mcube_palette_init(struct mcube_palette *p, unsigned int nr,
+			unsigned int reserved);
 unsigned int mcube_palette_deal(struct mcube_palette *p,
 				const unsigned long *free, unsigned long enough);
 unsigned int mcube_palette_oldest(const struct mcube_palette *p);
+
+/* Free frames, where there are more than any run has. */
+#define MCUBE_PLENTY	ULONG_MAX
 
 #endif /* _MM_MCUBE_RUNS_H */

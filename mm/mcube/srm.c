@@ -13,8 +13,10 @@
  *   read(), write(), mmap() of a file
  *     longer than tl pages .............. run of the file, or by page index
  *     shorter ........................... run of the task: it reads many
- *     read again and again (rescan.c) ... all colors
- *   all else: anonymous memory, shmem ... hop over the colors, one by one
+ *     read again and again (rescan.c) ... as memory
+ *     executed .......................... as memory
+ *   all else: anonymous memory, shmem ... hop over the colors, one by one,
+ *                                         but for those reserved for files
  *
  *   mapping_alloc_folio() -> mcube_srm_alloc_folio()
  *        |  current->mcube_hint = color of the run
@@ -39,6 +41,8 @@
  *  - Folios of more than a page span several colors.  While the policy is on,
  *    files that could have larger ones get pages; or runs of regions of several
  *    colors (region.c), and folios that fit there.
+ *  - The text of a program is used again and again, by whoever runs it.  A file
+ *    that is mapped to be executed has pages all over the colors from then on.
  *  - Pages of block devices have colors too, when they are read through the
  *    device node.  Metadata of a mounted file system lies in the same mapping;
  *    it is used again, and hops as memory does.
@@ -79,6 +83,7 @@
 struct mcube_srm_config mcube_srm_config = {
 	.tl = MCUBE_RUN_DEFAULT,
 	.rescan = 16,
+	.reserve = 1,
 	.vm_hop = true,
 	.refill = true,
 };
@@ -94,8 +99,7 @@ static unsigned long region_free[MCUBE_MAX_VALUES];
 
 static bool enabled;
 
-/* May change once the policy is off; who still uses it errs harmlessly. */
-static struct mcube_regions regions;
+struct mcube_regions mcube_srm_regions;
 
 static void count(enum mcube_srm_stat stat, long nr)
 {
@@ -107,20 +111,35 @@ static void add_counts(struct mcube_store *s)
 	unsigned int color;
 
 	for (color = 0; color < mcube_srm_config.nr_colors; color++)
-		region_free[regions.of[color]] +=
+		region_free[mcube_srm_regions.of[color]] +=
 			max(atomic_read(&s->color_free[color]), 0);
+}
+
+/*
+ * Blocks can be had, which have all colors.  The reserved ones take from each
+ * block what is theirs, and leave the rest; where that is three quarters of free
+ * memory they have what there is already, so that large pages are still to be had.
+ */
+static void blocks_too(struct zone *zone)
+{
+	unsigned int region = mcube_srm_regions.reserved;
+
+	if (mcube_nr_free(zone) < zone_page_state(zone, NR_FREE_PAGES) / 4 * 3)
+		region = 0;
+	for (; region < mcube_srm_regions.nr; region++)
+		region_free[region] = MCUBE_PLENTY;
 }
 
 /*
  * Free frames by region where the page allocator will look first, which is the
  * first zone above its low watermark; if there is none, in all zones.
  * Return: the node of the zone, or this one; NUMA_NO_NODE if blocks can still be
- * had there, which have all colors.
+ * had there.
  */
 static int count_free(void)
 {
 	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
-	size_t size = regions.nr * sizeof(region_free[0]);
+	size_t size = mcube_srm_regions.nr * sizeof(region_free[0]);
 	struct mcube_store *s;
 	struct zoneref *ref;
 	struct zone *zone;
@@ -132,8 +151,12 @@ static int count_free(void)
 		s = rcu_dereference(zone->mcube);
 		if (!s)
 			continue;
-		if (mcube_may_take(zone))
+		if (mcube_may_take(zone)) {
+			memset(region_free, 0, size);
+			add_counts(s);
+			blocks_too(zone);
 			return NUMA_NO_NODE;
+		}
 		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone),
 				      gfp_zone(gfp), 0)) {
 			memset(region_free, 0, size);
@@ -148,23 +171,20 @@ static int count_free(void)
 static unsigned int deal(unsigned int tl)
 {
 	unsigned int region, next;
-	unsigned long lacking = 0;
-	bool few;
+	unsigned long lacking;
 	int nid;
 
 	scoped_guard(spinlock, &palette_lock) {
 		nid = count_free();
-		few = nid != NUMA_NO_NODE;
-		region = mcube_palette_deal(&palette, few ? region_free : NULL,
-					    tl);
+		region = mcube_palette_deal(&palette, region_free, tl);
 		next = mcube_palette_oldest(&palette);
-		if (few)
-			lacking = tl - min(tl, region_free[next]);
+		lacking = tl - min(tl, region_free[next]);
 	}
 	if (lacking && READ_ONCE(mcube_srm_config.refill))
-		mcube_refill(nid, &regions, next, lacking);
+		mcube_refill(nid, &mcube_srm_regions, next, lacking);
 	count(MCUBE_SRM_DEALT, 1);
-	trace_mcube_srm_deal(region, mcube_region_color(&regions, region, 0));
+	trace_mcube_srm_deal(region, mcube_region_color(&mcube_srm_regions,
+							region, 0));
 	return region;
 }
 
@@ -203,7 +223,8 @@ static void choose(struct choice *c, struct address_space *mapping,
 		if (READ_ONCE(mcube_srm_config.mode) == MCUBE_SRM_STATELESS) {
 			c->run = NULL;
 			c->region = mcube_run_stateless(file_key(mapping->host),
-							index, tl, regions.nr);
+							index, tl,
+							mcube_srm_regions.nr);
 			c->left = tl - index % tl;
 			return;
 		}
@@ -282,15 +303,15 @@ static struct folio *alloc_one(struct address_space *mapping, gfp_t gfp,
 		return filemap_alloc_folio_noprof(gfp, order);
 	}
 	if (mcube_scan_spreads(READ_ONCE(mapping->mcube_scan))) {
-		/* Part of a working set: all colors in turn, as memory has. */
+		/* Part of a working set: one color after the other, as memory. */
 		count(MCUBE_SRM_HOPPED, 1U << order);
-		set_hint(index % mcube_srm_config.nr_colors);
+		set_hint(mcube_region_hop(&mcube_srm_regions, index));
 		folio = filemap_alloc_folio_noprof(gfp, order);
 		clear_hint();
 		return folio;
 	}
 	choose(&c, mapping, index);
-	set_hint(mcube_region_color(&regions, c.region, index));
+	set_hint(mcube_region_color(&mcube_srm_regions, c.region, index));
 	folio = filemap_alloc_folio_noprof(gfp, order);
 	served = clear_hint();
 	if (folio)
@@ -319,7 +340,7 @@ static void fill_batch(struct mcube_batch *batch, gfp_t gfp, pgoff_t index)
 	bool served;
 
 	choose(&c, batch->mapping, index);
-	set_hint(mcube_region_color(&regions, c.region, index));
+	set_hint(mcube_region_color(&mcube_srm_regions, c.region, index));
 	got = alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
 				      min3(batch->last - index + 1,
 					   (unsigned long)c.left, BATCH_MAX),
@@ -337,7 +358,7 @@ static struct folio *take_batched(struct mcube_batch *batch, gfp_t gfp,
 	struct folio *folio;
 
 	if (list_empty(&batch->folios) && index < batch->last &&
-	    regions.per == 1 && is_covered(mapping->host, gfp, 0) &&
+	    mcube_srm_regions.per == 1 && is_covered(mapping->host, gfp, 0) &&
 	    !has_policy(gfp) &&
 	    !mcube_scan_spreads(READ_ONCE(mapping->mcube_scan)))
 		fill_batch(batch, gfp, index);
@@ -431,9 +452,12 @@ static int start(void)
 	if (dim->nr_values < 2)
 		return -EOPNOTSUPP;
 	scoped_guard(spinlock, &palette_lock) {
-		ret = mcube_regions_init(&regions, dim,
+		ret = mcube_regions_init(&mcube_srm_regions, dim,
 					 mcube_srm_config.region_order);
-		mcube_palette_init(&palette, regions.nr);
+		mcube_regions_reserve(&mcube_srm_regions,
+				      mcube_srm_config.reserve);
+		mcube_palette_init(&palette, mcube_srm_regions.nr,
+				   mcube_srm_regions.reserved);
 	}
 	if (ret)
 		return -ERANGE;
@@ -479,6 +503,19 @@ bool mcube_srm_enabled(void)
 	return READ_ONCE(enabled);
 }
 
+static int set_while_off(unsigned int *what, unsigned int value)
+{
+	int ret = 0;
+
+	mcube_control_begin();
+	if (enabled)
+		ret = -EBUSY;
+	else
+		*what = value;
+	mcube_control_end();
+	return ret;
+}
+
 /**
  * mcube_srm_set_region_order() - shall runs have regions of several colors?
  * @order: folios of up to 2^@order pages have their place there; 0..4.
@@ -488,15 +525,19 @@ bool mcube_srm_enabled(void)
  */
 int mcube_srm_set_region_order(unsigned int order)
 {
-	int ret = 0;
+	return set_while_off(&mcube_srm_config.region_order, order);
+}
 
-	mcube_control_begin();
-	if (enabled)
-		ret = -EBUSY;
-	else
-		mcube_srm_config.region_order = order;
-	mcube_control_end();
-	return ret;
+/**
+ * mcube_srm_set_reserve() - how many colors shall be for files alone?
+ * @share: in sixteenths of all, 0..MCUBE_RESERVE_MAX; rounded down.
+ *
+ * Context: process, sleeps.
+ * Return: 0, or -EBUSY while the policy is on.
+ */
+int mcube_srm_set_reserve(unsigned int share)
+{
+	return set_while_off(&mcube_srm_config.reserve, share);
 }
 
 /**

@@ -14,6 +14,8 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
+#include "region.h"
+
 #ifdef CONFIG_MCUBE_SRM
 
 /**
@@ -38,7 +40,7 @@ enum mcube_srm_mode {
  * @MCUBE_SRM_REFILLED: pages evicted so that their color has free frames.
  * @MCUBE_SRM_SPREAD: pages moved to all colors as their file is read again and
  *                    again.
- * @MCUBE_SRM_HOPPED: other pages, which hop over all colors.
+ * @MCUBE_SRM_HOPPED: other pages, which hop over the colors.
  * @MCUBE_SRM_UNCOVERED: page-cache folios that are larger than a region, not
  *                       movable and no device's, metadata, or asked for by a
  *                       task with a hint.
@@ -68,6 +70,8 @@ DECLARE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
  * @mode: see enum mcube_srm_mode.
  * @vm_hop: shall pages that are no file's hop?
  * @refill: shall pages be evicted for a color that has too few free frames?
+ * @reserve: share of the colors that is for files alone, in sixteenths;
+ *           constant while the policy is on.
  * @region_order: runs have regions of the colors that 2^@region_order frames
  *                have; constant while the policy is on.
  * @rescan: pages of each color that a file may have which is spread when it is
@@ -80,6 +84,7 @@ struct mcube_srm_config {
 	enum mcube_srm_mode mode;
 	bool vm_hop;
 	bool refill;
+	unsigned int reserve;
 	unsigned int region_order;
 	unsigned int rescan;
 	unsigned int nr_colors;
@@ -87,6 +92,9 @@ struct mcube_srm_config {
 };
 
 extern struct mcube_srm_config mcube_srm_config;
+
+/* May change once the policy is off; who still uses it errs harmlessly. */
+extern struct mcube_regions mcube_srm_regions;
 
 #define MCUBE_RESCAN_MAX	64U
 
@@ -97,9 +105,8 @@ bool mcube_srm_enabled(void);
 void mcube_srm_stop(void);
 void mcube_srm_set_hop(bool on);
 int mcube_srm_set_region_order(unsigned int order);
+int mcube_srm_set_reserve(unsigned int share);
 unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
-
-struct mcube_regions;
 
 /* refill.c */
 void mcube_refill(int nid, const struct mcube_regions *regions,
@@ -117,19 +124,20 @@ static __always_inline bool mcube_srm_hops(void)
 }
 
 /**
- * mcube_srm_hop() - the hint for it: the color after this task's last one
+ * mcube_srm_hop() - the hint for it: the color after this task's last one, of
+ * those that are not reserved
  *
  * Return: the hint.
  */
 static inline u32 mcube_srm_hop(void)
 {
-	unsigned int color = current->mcube_hop + 1;
+	unsigned int i = current->mcube_hop + 1;
 
-	if (color >= mcube_srm_config.nr_colors)
-		color = 0;
-	current->mcube_hop = color;
+	if (i >= mcube_srm_regions.nr_hop)
+		i = 0;
+	current->mcube_hop = i;
 	this_cpu_inc(mcube_srm_stats.nr[MCUBE_SRM_HOPPED]);
-	return mcube_hint_make(color, -1);
+	return mcube_hint_make(mcube_srm_regions.hop[i], -1);
 }
 
 #else

@@ -129,22 +129,43 @@ static ssize_t region_order_show(struct kobject *kobj,
 	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.region_order));
 }
 
+/* A number that cannot be changed while the policy is on. */
+static ssize_t fixed_store(const char *name, const char *buf, size_t count,
+			   unsigned int max, int (*set)(unsigned int value))
+{
+	unsigned int value;
+	int ret = mcube_parse_uint(buf, count, 0, max, &value);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/%s: expected 0 to %u\n", name, max);
+		return ret;
+	}
+	ret = set(value);
+	if (ret)
+		pr_warn_ratelimited("srm/%s: first write 0 to srm/enabled\n",
+				    name);
+	return ret ?: count;
+}
+
 static ssize_t region_order_store(struct kobject *kobj,
 				  struct kobj_attribute *attr,
 				  const char *buf, size_t count)
 {
-	unsigned int order;
-	int ret = mcube_parse_uint(buf, count, 0, MCUBE_REGION_MAX, &order);
+	return fixed_store("region_order", buf, count, MCUBE_REGION_MAX,
+			   mcube_srm_set_region_order);
+}
 
-	if (ret) {
-		pr_warn_ratelimited("srm/region_order: expected 0 to %u\n",
-				    MCUBE_REGION_MAX);
-		return ret;
-	}
-	ret = mcube_srm_set_region_order(order);
-	if (ret)
-		pr_warn_ratelimited("srm/region_order: first write 0 to srm/enabled\n");
-	return ret ?: count;
+static ssize_t reserve_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.reserve));
+}
+
+static ssize_t reserve_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	return fixed_store("reserve", buf, count, MCUBE_RESERVE_MAX,
+			   mcube_srm_set_reserve);
 }
 
 static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -185,6 +206,7 @@ static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
 static struct kobj_attribute tl_attr = __ATTR_RW(tl);
 static struct kobj_attribute mode_attr = __ATTR_RW(mode);
 static struct kobj_attribute region_order_attr = __ATTR_RW(region_order);
+static struct kobj_attribute reserve_attr = __ATTR_RW(reserve);
 static struct kobj_attribute rescan_attr = __ATTR_RW(rescan);
 static struct kobj_attribute vm_hop_attr = __ATTR_RW(vm_hop);
 static struct kobj_attribute refill_attr = __ATTR_RW(refill);
@@ -194,6 +216,7 @@ static const struct attribute *srm_attrs[] = {
 	&tl_attr.attr,
 	&mode_attr.attr,
 	&region_order_attr.attr,
+	&reserve_attr.attr,
 	&rescan_attr.attr,
 	&vm_hop_attr.attr,
 	&refill_attr.attr,

@@ -31,6 +31,7 @@ struct srm_test {
 	struct mcube_palette palette;
 	struct mcube_map_info map;
 	bool alloc, srm;
+	unsigned int reserve;
 	struct page *page[PAGES];
 	unsigned int nr;
 };
@@ -46,6 +47,7 @@ static int srm_test_init(struct kunit *test)
 		return -ENOMEM;
 	test->priv = t;
 	t->srm = mcube_srm_enabled();
+	t->reserve = mcube_srm_config.reserve;
 	t->alloc = mcube_alloc_enabled();
 	ret = mcube_alloc_enable(false);
 	mcube_map_info(&t->map);
@@ -65,6 +67,7 @@ static void srm_test_exit(struct kunit *test)
 	while (t->nr)
 		__free_page(t->page[--t->nr]);
 	mcube_alloc_enable(false);
+	mcube_srm_set_reserve(t->reserve);
 	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
 	if (t->alloc)
 		mcube_alloc_enable(true);
@@ -90,7 +93,7 @@ static void palette_deals_the_oldest_that_has_enough(struct kunit *test)
 	unsigned long free[4] = { 300, 10, 256, 900 };
 	unsigned int i;
 
-	mcube_palette_init(&t->palette, 4);
+	mcube_palette_init(&t->palette, 4, 0);
 	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 0);
 	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 2);
 	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 3);
@@ -98,8 +101,10 @@ static void palette_deals_the_oldest_that_has_enough(struct kunit *test)
 	memset(free, 0, sizeof(free));
 	free[1] = 1;
 	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 1);
+	for (i = 0; i < 4; i++)
+		free[i] = MCUBE_PLENTY;
 	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, NULL, 256),
+		KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256),
 				((const u8[]){ 2, 3, 0, 1 })[i % 4]);
 }
 
@@ -277,19 +282,36 @@ static void srm_goes_with_the_store(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mcube_srm_enable(false), 0);
 }
 
-static void memory_hops_over_the_colors(struct kunit *test)
+static unsigned int color_of(const struct page *page)
+{
+	return mcube_dim_value(&mcube_config.map->color, page_to_pfn(page));
+}
+
+/* Over those from @first on: the others are reserved. */
+static void hop_from(struct kunit *test, unsigned int first)
 {
 	struct srm_test *t = test->priv;
-	unsigned int i, steps = 0;
+	unsigned int i, next, steps = 0, reserved = 0, nr = t->nr;
 
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(first), 0);
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
-	take_pages(test, 512);
-	for (i = 1; i < t->nr; i++)
-		steps += mcube_dim_value(&mcube_config.map->color,
-					 page_to_pfn(t->page[i])) ==
-			 (mcube_dim_value(&mcube_config.map->color,
-					  page_to_pfn(t->page[i - 1])) + 1) % COLORS;
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(first), -EBUSY);
+	take_pages(test, nr + 512);
+	for (i = nr + 1; i < t->nr; i++) {
+		next = color_of(t->page[i - 1]) + 1;
+		steps += color_of(t->page[i]) == (next < COLORS ? next : first);
+		reserved += color_of(t->page[i]) < first;
+	}
 	KUNIT_EXPECT_GE(test, steps, 500);
+	KUNIT_EXPECT_LE(test, reserved, 2);
+}
+
+static void memory_hops_over_the_colors(struct kunit *test)
+{
+	hop_from(test, 0);
+	hop_from(test, 1);
+	hop_from(test, 8);
 }
 
 static struct kunit_case srm_cases[] = {

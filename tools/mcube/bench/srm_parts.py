@@ -27,19 +27,21 @@ class Situation(NamedTuple):
     """What a guest does once in a repetition."""
 
     label: str
-    policy: str             # off, or Tl in pages
+    policy: str             # off, or Tl in pages, and perhaps the share that is reserved
     fill: str               # program whose accesses place the files
     program: str            # program beside the victims
     copies: int = 1         # of it, each on a CPU of its own
 
     def name(self):
         """For files."""
-        return f"{self.policy}.{self.fill}.{self.program}.{self.copies}"
+        policy = self.policy.replace(" ", "-")
+        return f"{policy}.{self.fill}.{self.program}.{self.copies}"
 
 
 SITUATIONS = {
     "tl": [Situation("off", "off", "grep", "grep")]
-    + [Situation(f"Tl {t}", str(t), "grep", "grep") for t in TL],
+    + [Situation(f"Tl {t}", f"{t} 0", "grep", "grep") for t in TL]
+    + [Situation(f"Tl {DEFAULT}, 1/16 reserved", str(DEFAULT), "grep", "grep")],
     "random": [Situation(k, p, "fio-mmap", "random")
                for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
     "greps": [Situation(f"{k}, {n}", p, "grep", "grep", n) for n in (1, 2, 3)
@@ -150,6 +152,6 @@ def summarize(part, rows):
     out = {}
     for r in rows:
         if "off" not in r["situation"]:
-            key = r["situation"].lower().replace(", ", "_").replace(" ", "_")
+            key = r["situation"].lower().replace(", ", "_").replace(" ", "_").replace("/", "_")
             out[f"{part}_{r['machine']}_{key}_cut"] = r["cut"]
     return out

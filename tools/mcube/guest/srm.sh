@@ -65,12 +65,13 @@ begin() { # FILESYSTEM
 	mount -t "$1" -o noatime /dev/vda /data
 }
 
-policy() { # off | TL in pages
+policy() { # off | TL in pages [SHARE of colors reserved, sixteenths]
 	echo 0 > $MCUBE/alloc/enabled
 	[ "$1" != off ] || return 0
 	echo shuffle > $MCUBE/alloc/seed
 	echo 1 > $MCUBE/alloc/enabled
 	echo "$1" > $MCUBE/srm/tl
+	echo "${2:-1}" > $MCUBE/srm/reserve
 	echo 1 > $MCUBE/srm/enabled
 }
 

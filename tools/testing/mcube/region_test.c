@@ -115,3 +115,44 @@ TEST(random_maps_hold_to_the_definition)
 			return;
 	}
 }
+
+TEST(what_is_reserved_memory_does_not_hop_over)
+{
+	struct mcube_dim dim = dim_of("0x1000 0x2000 0x4000 0x8000");
+	unsigned int share, order, i;
+
+	for (order = 0; order < 4; order++) {
+		EXPECT_EQ(mcube_regions_init(&regions, &dim, order), 0);
+		for (share = 0; share <= MCUBE_RESERVE_MAX; share++) {
+			mcube_regions_reserve(&regions, share);
+			/* 16 colors: a sixteenth is one, or less than a region. */
+			EXPECT_EQ(regions.reserved, share >> order);
+			EXPECT_EQ(regions.nr_hop,
+				  16 - (regions.reserved << order));
+			for (i = 0; i < regions.nr_hop; i++) {
+				EXPECT_TRUE(regions.of[regions.hop[i]] >=
+					    regions.reserved);
+				EXPECT_TRUE(!i || regions.hop[i] > regions.hop[i - 1]);
+			}
+			EXPECT_EQ(mcube_region_hop(&regions, regions.nr_hop + 3),
+				  regions.hop[3]);
+		}
+	}
+	/* Being divided anew. */
+	memset(&regions, 0, sizeof(regions));
+	EXPECT_EQ(mcube_region_hop(&regions, 12345), 0);
+}
+
+TEST(some_color_is_always_left_to_memory)
+{
+	struct mcube_dim dim = dim_of("0x1000");
+
+	EXPECT_EQ(mcube_regions_init(&regions, &dim, 0), 0);
+	mcube_regions_reserve(&regions, MCUBE_RESERVE_MAX);
+	EXPECT_EQ(regions.reserved, 1);
+	EXPECT_EQ(regions.nr_hop, 1);
+	EXPECT_EQ(regions.hop[0], 1);
+	mcube_regions_reserve(&regions, MCUBE_RESERVE_MAX - 1);
+	EXPECT_EQ(regions.reserved, 0);
+	EXPECT_EQ(regions.nr_hop, 2);
+}

@@ -51,18 +51,21 @@ TEST(stateless_runs_have_their_length)
 
 TEST(with_plenty_of_each_the_oldest_is_dealt)
 {
+	unsigned long free[64];
 	unsigned int i;
 
-	mcube_palette_init(&palette, 64);
+	for (i = 0; i < 64; i++)
+		free[i] = MCUBE_PLENTY;
+	mcube_palette_init(&palette, 64, 0);
 	for (i = 0; i < 640; i++)
-		EXPECT_EQ(mcube_palette_deal(&palette, NULL, 256), i % 64);
+		EXPECT_EQ(mcube_palette_deal(&palette, free, 256), i % 64);
 }
 
 TEST(the_oldest_that_has_enough_is_dealt)
 {
 	unsigned long free[4] = { 300, 10, 256, 900 };
 
-	mcube_palette_init(&palette, 4);
+	mcube_palette_init(&palette, 4, 0);
 	/* 1 has too few; those with enough take turns, however much they have. */
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 2);
@@ -76,7 +79,7 @@ TEST(if_none_has_enough_the_richest_is_dealt)
 {
 	unsigned long free[4] = { 3, 10, 9, 10 };
 
-	mcube_palette_init(&palette, 4);
+	mcube_palette_init(&palette, 4, 0);
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 1);
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 3);
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 1);
@@ -85,27 +88,63 @@ TEST(if_none_has_enough_the_richest_is_dealt)
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 2);
 }
 
+TEST(reserved_ones_come_first_while_they_have_enough)
+{
+	unsigned long free[6] = { 300, 256, 900, 900, 900, 900 };
+	unsigned int c;
+
+	mcube_palette_init(&palette, 6, 2);
+	EXPECT_EQ(mcube_palette_oldest(&palette), 2);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 1);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
+	free[0] = 255;
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 1);
+	free[1] = 255;
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 2);
+	EXPECT_EQ(mcube_palette_oldest(&palette), 3);
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 3);
+	/* Nobody has enough: the richest, reserved or not. */
+	for (c = 2; c < 6; c++)
+		free[c] = 254;
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
+	free[4] = 256;
+	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 4);
+}
+
+/* The oldest of those with enough, the lowest of equals; @nr if none has. */
+static unsigned int oldest_with(const unsigned long *free, unsigned long enough,
+				const u64 *age, unsigned int from,
+				unsigned int to, unsigned int nr)
+{
+	unsigned int c, want = nr;
+
+	for (c = from; c < to; c++)
+		if (free[c] >= enough && (want == nr || age[c] < age[want]))
+			want = c;
+	return want;
+}
+
 TEST(deals_against_brute_force)
 {
 	static u64 age[MCUBE_MAX_VALUES];
 	static unsigned long free[MCUBE_MAX_VALUES];
 	unsigned long i, enough;
-	unsigned int c, nr = 1, want, got;
+	unsigned int c, nr = 1, reserved = 0, want, got;
 
 	for (i = 0; i < 20000 * test_scale(); i++) {
 		if (i % 1000 == 0) {
 			nr = 1 + get_random_u32_below(MCUBE_MAX_VALUES);
-			mcube_palette_init(&palette, nr);
+			reserved = get_random_u32_below(nr);
+			mcube_palette_init(&palette, nr, reserved);
 			memset(age, 0, sizeof(age));
 		}
 		enough = get_random_u32_below(40);
 		for (c = 0; c < nr; c++)
 			free[c] = get_random_u32_below(50);
-		want = nr;
-		/* The oldest of those with enough, the lowest of equals. */
-		for (c = 0; c < nr; c++)
-			if (free[c] >= enough && (want == nr || age[c] < age[want]))
-				want = c;
+		want = oldest_with(free, enough, age, 0, reserved, nr);
+		if (want == nr)
+			want = oldest_with(free, enough, age, reserved, nr, nr);
 		if (want == nr)
 			for (c = 0; c < nr; c++)
 				if (want == nr || free[c] > free[want] ||
@@ -116,7 +155,7 @@ TEST(deals_against_brute_force)
 			return;
 		age[got] = i + 1;
 		/* Next, if all have enough. */
-		for (want = 0, c = 1; c < nr; c++)
+		for (want = reserved, c = want + 1; c < nr; c++)
 			if (age[c] < age[want])
 				want = c;
 		if (!EXPECT_EQ(mcube_palette_oldest(&palette), want))
@@ -136,7 +175,7 @@ TEST(a_full_cache_recycles_whole_runs)
 	unsigned long free[COLORS], i, had = 0, total = 20000 * test_scale();
 	unsigned int c, head = 0, used = 0, left = 0, color = 0;
 
-	mcube_palette_init(&palette, COLORS);
+	mcube_palette_init(&palette, COLORS, 0);
 	for (c = 0; c < COLORS; c++)
 		free[c] = PAGES / COLORS;
 	for (i = 0; i < PAGES + total; i++) {

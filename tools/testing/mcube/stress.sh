@@ -191,7 +191,7 @@ loop_store()
 		3) cat $ALLOC/stats/* $MCUBE/map/* /proc/pagetypeinfo > /dev/null ;;
 		4) sleep 1 ;;
 		esac
-		[ ! -e $SRM/enabled ] || case $(rnd 6) in
+		[ ! -e $SRM/enabled ] || case $(rnd 7) in
 		0) put "$(pick 0 1 1)" $SRM/enabled ;;
 		1) put "$(pick 16 256 4096)" $SRM/tl ;;
 		2) put "$(pick runs stateless)" $SRM/mode ;;
@@ -199,6 +199,7 @@ loop_store()
 		4)
 			put 0 $SRM/enabled
 			put "$(pick 0 1 2 4)" $SRM/region_order
+			put "$(pick 0 1 8)" $SRM/reserve
 			put 1 $SRM/enabled
 			;;
 		5) put "$(pick 0 16 64)" $SRM/rescan ;;

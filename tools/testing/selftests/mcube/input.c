@@ -31,6 +31,7 @@ static const char * const settings[] = {
 	MCUBE_SRM "tl",
 	MCUBE_SRM "mode",
 	MCUBE_SRM "region_order",
+	MCUBE_SRM "reserve",
 	MCUBE_SRM "rescan",
 	MCUBE_SRM "vm_hop",
 	MCUBE_SRM "refill",
@@ -47,6 +48,7 @@ static const char * const writable[] = {
 	MCUBE_SRM "tl",
 	MCUBE_SRM "mode",
 	MCUBE_SRM "region_order",
+	MCUBE_SRM "reserve",
 	MCUBE_SRM "rescan",
 	MCUBE_SRM "vm_hop",
 	MCUBE_SRM "refill",
@@ -75,6 +77,10 @@ static const char * const bad_tl[] = {
 
 static const char * const bad_region_order[] = {
 	"5", "6", "10", "255", "2147483648", "4294967295", NULL
+};
+
+static const char * const bad_reserve[] = {
+	"9", "10", "16", "255", "2147483648", "4294967295", NULL
 };
 
 static const char * const bad_rescan[] = {
@@ -342,6 +348,11 @@ TEST_F_TIMEOUT(input, srm, 300)
 	refused_odd_forms(_metadata, self, MCUBE_SRM "region_order", "4");
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "region_order", "0"));
 
+	refused(_metadata, self, MCUBE_SRM "reserve", bad_numbers);
+	refused(_metadata, self, MCUBE_SRM "reserve", bad_reserve);
+	refused_odd_forms(_metadata, self, MCUBE_SRM "reserve", "8");
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "reserve", "1"));
+
 	refused(_metadata, self, MCUBE_SRM "rescan", bad_numbers);
 	refused(_metadata, self, MCUBE_SRM "rescan", bad_rescan);
 	refused_odd_forms(_metadata, self, MCUBE_SRM "rescan", "64");
@@ -491,7 +502,7 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		"colored", "fallback", "uncovered", "taken", "returned",
 		"dissolved", "tl", "vm_hop", "file_pages", "task_pages",
 		"missed", "dealt", "hopped", "spread", "region_order",
-		"rescan", "refill", "refilled",
+		"rescan", "refill", "refilled", "reserve",
 	};
 	char path[512], text[4096];
 	struct dirent *e;

@@ -3,7 +3,8 @@
  * SRM-buffer: colors of cached file pages, read back through pagemap.
  *
  * Long files have runs of one color, short files share the run of the task that
- * reads them, memory of programs hops over all colors.  Needs a directory on a
+ * reads them, memory of programs hops over all colors.  No color is reserved
+ * here; for those see srm_reserve.c.  Needs a directory on a
  * file system that has a device below: MCUBE_DISK_DIR, or ext4 on /dev/vda.
  */
 
@@ -49,6 +50,7 @@ FIXTURE_SETUP(srm)
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", "runs"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "1"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "reserve", "0"));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));

@@ -73,6 +73,7 @@ static int switch_on(unsigned int region_order)
 {
 	return mcube_write(MCUBE_SRM "enabled", "0") ?:
 	       mcube_write_num(MCUBE_SRM "region_order", region_order) ?:
+	       mcube_write(MCUBE_SRM "reserve", "0") ?:
 	       mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS) ?:
 	       mcube_write(MCUBE_SRM "enabled", "1");
 }

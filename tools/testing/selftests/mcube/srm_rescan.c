@@ -45,6 +45,7 @@ FIXTURE_SETUP(rescan)
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "rescan", RESCAN));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "reserve", "0"));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer: colors that are reserved for files, and programs, which are used
+ * like memory.
+ *
+ * One of the 16 colors is reserved: while there are frames of it all files have
+ * it, and memory has the others.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+
+#include "../kselftest_harness.h"
+#include "srm_lib.h"
+
+#define TL		64UL
+#define LONG		(16 * TL)
+#define TIGHT		64UL	/* MiB left free: 4 of each color */
+#define RESERVED	0U
+
+FIXTURE(reserve) {
+	struct mcube_saved saved;
+	struct mcube_dim dim;
+	char dir[128], file[160];
+	long pool;
+	bool mounted;
+	unsigned int color[SRM_PAGES_MAX];
+};
+
+static int switch_on(const char *share)
+{
+	return mcube_write(MCUBE_SRM "enabled", "0") ?:
+	       mcube_write(MCUBE_SRM "reserve", share) ?:
+	       mcube_write(MCUBE_SRM "enabled", "1");
+}
+
+FIXTURE_SETUP(reserve)
+{
+	const char *why = srm_unusable(), *dir;
+
+	mcube_save(&self->saved);
+	self->pool = mcube_read_num(MCUBE_POOL);
+	if (why)
+		SKIP(return, "%s", why);
+	dir = mcube_disk(SRM_MOUNT, &self->mounted);
+	if (!dir)
+		SKIP(return, "no ext4 on " MCUBE_DISK);
+	snprintf(self->dir, sizeof(self->dir), "%s", dir);
+	snprintf(self->file, sizeof(self->file), "%s/mcube-reserve", dir);
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
+	ASSERT_EQ(0, srm_write_file(self->file, LONG));
+	srm_forget_files();
+	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
+	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
+	ASSERT_EQ(0, switch_on("1"));
+}
+
+FIXTURE_TEARDOWN_PARENT(reserve)
+{
+	if (srm_unusable())
+		return;
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	srm_defaults();
+	unlink(self->file);
+	if (self->mounted)
+		EXPECT_EQ(0, umount(SRM_MOUNT));
+	EXPECT_EQ(0, mcube_off());
+	if (self->pool >= 0)
+		mcube_write_num(MCUBE_POOL, self->pool);
+	mcube_restore(&self->saved);
+}
+
+/* How many of the pages have the reserved color? */
+static size_t reserved(FIXTURE_DATA(reserve) *self, size_t first, size_t pages)
+{
+	size_t i, n = 0;
+
+	for (i = first; i < first + pages; i++)
+		n += self->color[i] == RESERVED;
+	return n;
+}
+
+/* Pages of the rarest of the other colors. */
+static size_t rarest(FIXTURE_DATA(reserve) *self, size_t pages)
+{
+	size_t i, least = pages, n[SRM_COLORS] = { 0 };
+
+	for (i = 0; i < pages; i++)
+		n[self->color[i]]++;
+	for (i = 0; i < SRM_COLORS; i++)
+		if (i != RESERVED && n[i] < least)
+			least = n[i];
+	return least;
+}
+
+static int memory_colors(FIXTURE_DATA(reserve) *self, size_t pages)
+{
+	static uint64_t pfn[SRM_PAGES_MAX];
+	char *p = mcube_map_anon(pages);
+	size_t i;
+	int ret;
+
+	if (!p)
+		return -1;
+	for (i = 0; i < pages; i++)
+		p[i * PAGE_SIZE_] = 1;
+	ret = mcube_pfns(p, pages, pfn);
+	for (i = 0; i < pages; i++)
+		self->color[i] = mcube_value(&self->dim, pfn[i]);
+	munmap(p, pages * PAGE_SIZE_);
+	return ret;
+}
+
+TEST_F_TIMEOUT(reserve, files_have_the_reserved_color, 120)
+{
+	long missed = srm_stat("missed");
+
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_EQ(missed, srm_stat("missed"));
+	EXPECT_EQ(LONG, reserved(self, 0, LONG));
+}
+
+TEST_F_TIMEOUT(reserve, short_files_have_it_too, 120)
+{
+	char path[192];
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		snprintf(path, sizeof(path), "%s/mcube-short", self->dir);
+		ASSERT_EQ(0, srm_write_file(path, 8));
+		EXPECT_EQ(0, srm_file_colors(&self->dim, path, 8, self->color));
+		EXPECT_EQ(8, reserved(self, 0, 8));
+		unlink(path);
+	}
+}
+
+TEST_F_TIMEOUT(reserve, memory_hops_over_the_others, 120)
+{
+	const size_t pages = 20 * (SRM_COLORS - 1);
+
+	ASSERT_EQ(0, memory_colors(self, pages));
+	/* Page tables are not movable, and a page or two may have come otherwise. */
+	EXPECT_GE(2, reserved(self, 0, pages));
+	EXPECT_LE(18, rarest(self, pages));
+}
+
+/* Most of free memory gives what it has of that color, then others have turns. */
+TEST_F_TIMEOUT(reserve, others_when_it_is_used_up, 300)
+{
+	size_t i, n, head = 0;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, srm_write_file(self->file, SRM_PAGES_MAX));
+	srm_forget_files();
+	mcube_set_aside(TIGHT);
+	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
+	ASSERT_EQ(0, switch_on("1"));
+	ASSERT_EQ(0, srm_read_file(self->file, SRM_PAGES_MAX));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, SRM_PAGES_MAX,
+				     self->color));
+	while (head < SRM_PAGES_MAX && self->color[head] == RESERVED)
+		head++;
+	n = reserved(self, head, SRM_PAGES_MAX - head);
+	TH_LOG("%zu pages of the reserved color, then %zu more", head, n);
+	/* A 16th of three quarters of what was free, or of all of it. */
+	EXPECT_LE(TIGHT * MIB / PAGE_SIZE_ / 16 / 3, head);
+	EXPECT_GE(TIGHT * MIB / PAGE_SIZE_ / 16, head);
+	EXPECT_GE(TIGHT * MIB / PAGE_SIZE_ / 16, head + n);
+	/* The rest in runs: most pages have the color of the one before. */
+	for (n = 0, i = head + 1; i < SRM_PAGES_MAX; i++)
+		n += self->color[i] != self->color[i - 1];
+	EXPECT_GE((SRM_PAGES_MAX - head) / TL * 2, n);
+	EXPECT_LT(0, rarest(self, SRM_PAGES_MAX));
+}
+
+/* Its text is used again by whoever runs it. */
+TEST_F_TIMEOUT(reserve, programs_are_like_memory, 120)
+{
+	int fd = open(self->file, O_RDONLY);
+	char *p;
+
+	ASSERT_LE(0, fd);
+	p = mmap(NULL, LONG * PAGE_SIZE_, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+		 0);
+	close(fd);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	munmap(p, LONG * PAGE_SIZE_);
+	EXPECT_EQ(0, reserved(self, 0, LONG));
+	EXPECT_LE(LONG / SRM_COLORS / 2, rarest(self, LONG));
+
+	/* Unless somebody says that it is not. */
+	srm_forget_files();
+	ASSERT_EQ(0, srm_restart());
+	fd = open(self->file, O_RDONLY);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE));
+	p = mmap(NULL, LONG * PAGE_SIZE_, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+		 0);
+	close(fd);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	munmap(p, LONG * PAGE_SIZE_);
+	EXPECT_EQ(LONG, reserved(self, 0, LONG));
+}
+
+TEST_F_TIMEOUT(reserve, not_while_it_is_on, 60)
+{
+	EXPECT_EQ(-EBUSY, mcube_write(MCUBE_SRM "reserve", "2"));
+	EXPECT_EQ(1, mcube_read_num(MCUBE_SRM "reserve"));
+	ASSERT_EQ(0, switch_on("8"));
+	ASSERT_EQ(0, memory_colors(self, 20 * SRM_COLORS));
+	EXPECT_EQ(0, rarest(self, 20 * SRM_COLORS));
+	ASSERT_EQ(0, switch_on("0"));
+	ASSERT_EQ(0, memory_colors(self, 20 * SRM_COLORS));
+	EXPECT_LE(18, reserved(self, 0, 20 * SRM_COLORS));
+}
+
+TEST_HARNESS_MAIN
