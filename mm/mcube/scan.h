@@ -101,6 +101,17 @@ static inline u32 mcube_scan_begin(u32 scan, u32 task, u32 now, u32 limit)
 }
 
 /**
+ * mcube_scan_forget() - a file has become too large to be one in use
+ * @scan: the file's state.
+ *
+ * Return: the new state: what was said of it stays.
+ */
+static inline u32 mcube_scan_forget(u32 scan)
+{
+	return scan & ~(MCUBE_SCAN_TIMES_MASK << MCUBE_SCAN_TIMES_SHIFT);
+}
+
+/**
  * mcube_scan_spreads() - shall pages of a file have all colors?
  * @scan: the file's state.
  *

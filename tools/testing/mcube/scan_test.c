@@ -134,3 +134,20 @@ TEST(fields_do_not_touch_each_other)
 			return;
 	}
 }
+
+TEST(a_file_that_has_grown_is_no_longer_in_use)
+{
+	u32 scan = 0;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		scan = mcube_scan_begin(scan, 7, 0, 100);
+	EXPECT_TRUE(mcube_scan_spreads(scan));
+	scan = mcube_scan_forget(scan);
+	EXPECT_FALSE(mcube_scan_spreads(scan));
+	for (i = 0; i < 2; i++)
+		scan = mcube_scan_begin(scan, 7, 0, 100);
+	EXPECT_TRUE(mcube_scan_spreads(scan));
+	scan = mcube_scan_advise(scan, MCUBE_ADVICE_SPREAD);
+	EXPECT_TRUE(mcube_scan_spreads(mcube_scan_forget(scan)));
+}
