@@ -58,9 +58,12 @@ void __mcube_srm_read(const struct kiocb *iocb)
 
 	/* One that is large has gone past the cache however large it is. */
 	current->mcube_read = now + min(pages, MCUBE_SCAN_STAMP_MASK / 2);
-	if (pages > limit && mcube_scan_times(old))
-		WRITE_ONCE(mapping->mcube_scan, mcube_scan_forget(old));
-	if (!pages || pages > limit || iocb->ki_flags & IOCB_NOWAIT)
+	if (pages > limit) {
+		if (mcube_scan_times(old))
+			WRITE_ONCE(mapping->mcube_scan, mcube_scan_forget(old));
+		return;
+	}
+	if (!pages || iocb->ki_flags & IOCB_NOWAIT)
 		return;
 	new = mcube_scan_begin(old, current->pid, now, limit);
 	WRITE_ONCE(mapping->mcube_scan, new);

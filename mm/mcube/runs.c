@@ -31,7 +31,7 @@
  *
  *  - In the paper memory hops over all colors, hence what a stream has at the
  *    moment is lost to its neighbours: with 16 colors one in 16 of all their
- *    references misses, which is a third of what the stream did before.  So a
+ *    references misses, 20 to 30 % of what the stream costs them otherwise.  So a
  *    share of the colors can be reserved (region.c).
  *  - A color's age is a stamp taken when a run gets it.  The paper marks pages
  *    and looks at them on eviction; stamps need no hook there, and no list of

@@ -143,6 +143,7 @@ static int count_free(void)
 	struct mcube_store *s;
 	struct zoneref *ref;
 	struct zone *zone;
+	bool blocks, first;
 
 	memset(region_free, 0, size);
 	guard(rcu)();
@@ -151,19 +152,17 @@ static int count_free(void)
 		s = rcu_dereference(zone->mcube);
 		if (!s)
 			continue;
-		if (mcube_may_take(zone)) {
+		blocks = mcube_may_take(zone);
+		first = blocks || zone_watermark_ok(zone, 0,
+						    low_wmark_pages(zone),
+						    gfp_zone(gfp), 0);
+		if (first)
 			memset(region_free, 0, size);
-			add_counts(s);
-			blocks_too(zone);
-			return NUMA_NO_NODE;
-		}
-		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone),
-				      gfp_zone(gfp), 0)) {
-			memset(region_free, 0, size);
-			add_counts(s);
-			return zone_to_nid(zone);
-		}
 		add_counts(s);
+		if (blocks)
+			blocks_too(zone);
+		if (first)
+			return blocks ? NUMA_NO_NODE : zone_to_nid(zone);
 	}
 	return numa_mem_id();
 }

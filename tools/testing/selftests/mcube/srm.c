@@ -277,22 +277,16 @@ static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm) *self,
 {
 	size_t i, n = 20 * SRM_COLORS, steps = 0;
 	unsigned int per_color[SRM_COLORS] = { 0 };
-	char *p = mcube_map_anon(n);
-	uint64_t pfn[20 * SRM_COLORS];
+	unsigned int color[20 * SRM_COLORS];
 
-	ASSERT_NE(NULL, p) return 0;
-	for (i = 0; i < n; i++)
-		p[i * PAGE_SIZE_] = 1;
-	EXPECT_EQ(0, mcube_pfns(p, n, pfn));
+	ASSERT_EQ(0, srm_memory_colors(&self->dim, n, color)) return 0;
 	for (i = 0; i < n; i++) {
-		per_color[mcube_value(&self->dim, pfn[i])]++;
-		steps += i && mcube_value(&self->dim, pfn[i]) ==
-			 (mcube_value(&self->dim, pfn[i - 1]) + 1) % SRM_COLORS;
+		per_color[color[i]]++;
+		steps += i && color[i] == (color[i - 1] + 1) % SRM_COLORS;
 	}
 	for (*least = n, i = 0; i < SRM_COLORS; i++)
 		if (per_color[i] < *least)
 			*least = per_color[i];
-	munmap(p, n * PAGE_SIZE_);
 	return steps;
 }
 

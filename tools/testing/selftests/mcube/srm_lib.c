@@ -120,6 +120,26 @@ int srm_file_colors(const struct mcube_dim *dim, const char *path, size_t pages,
 	return srm_colors_at(dim, path, 0, pages, color);
 }
 
+/* Colors of fresh anonymous memory, in the order in which it was touched. */
+int srm_memory_colors(const struct mcube_dim *dim, size_t pages,
+		      unsigned int *color)
+{
+	char *p = pages > SRM_PAGES_MAX ? NULL : mcube_map_anon(pages);
+	uint64_t pfn[SRM_PAGES_MAX];
+	size_t i;
+	int ret;
+
+	if (!p)
+		return -EINVAL;
+	for (i = 0; i < pages; i++)
+		p[i * PAGE_SIZE_] = 1;
+	ret = mcube_pfns(p, pages, pfn);
+	for (i = 0; i < pages && !ret; i++)
+		color[i] = mcube_value(dim, pfn[i]);
+	munmap(p, pages * PAGE_SIZE_);
+	return ret;
+}
+
 /* Pages that have not the color of the first one of their run. */
 size_t srm_strays(const unsigned int *color, size_t pages, size_t run)
 {

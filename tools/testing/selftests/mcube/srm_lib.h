@@ -23,6 +23,8 @@ int srm_colors_at(const struct mcube_dim *dim, const char *path, size_t first,
 		  size_t pages, unsigned int *color);
 int srm_file_colors(const struct mcube_dim *dim, const char *path, size_t pages,
 		    unsigned int *color);
+int srm_memory_colors(const struct mcube_dim *dim, size_t pages,
+		      unsigned int *color);
 size_t srm_strays(const unsigned int *color, size_t pages, size_t run);
 size_t srm_repeats(const unsigned int *color, size_t pages, size_t run);
 
