@@ -5,7 +5,7 @@ from . import policy
 from .term import Failure, print_json, table
 
 APPLY = "switch a policy on by the name of its profile"
-OFF = "switch all policies off; every page goes back to the stock allocator"
+OFF = "switch all policies off; every free page goes back to the stock allocator"
 APPLY_EXAMPLE = """examples:
   mcube apply --list         what there is
   mcube apply m3             pages spread over colors and banks
@@ -83,7 +83,9 @@ def apply(args):
         return dry_run(args, profile.apply)
     policy.need_kernel()
     changed = [] if profile.in_force() else policy.write_all(profile.apply)
-    show_changes(args, changed, f"{profile.name} is in force already")
+    whole = " and ".join(profile.part_of())
+    show_changes(args, changed, f"{profile.name} is in force already" + (
+        f", as a part of {whole}; for it alone, 'mcube off' first" if whole else ""))
     if changed and not args.json:
         print(f"{profile.name} is in force. Pages placed earlier stay where they are; "
               "'mcube off' undoes it.")

@@ -265,7 +265,7 @@ def collect():
     if missing:
         then = missing[0]["next"]
     else:
-        forced = [p.name for p in policy.profiles().values() if p.in_force()]
+        forced = policy.in_force()
         then = f"{forced[0]} is in force: mcube status" if forced else "mcube apply m3"
     return {"usable": not missing, "items": out, "next": then}
 

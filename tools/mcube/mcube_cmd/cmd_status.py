@@ -10,12 +10,22 @@ EXAMPLE = """examples:
   mcube status --json | jq .systems.alloc.shares
 """
 MEANING = {
-    "containers": "held now", "free_pages": "in containers now, part of MemFree",
-    "served": "pages in spread order", "colored": "pages that follow a hint",
-    "fallback": "requests that the store could not serve as asked",
-    "uncovered": "requests for more than a page, which pass it by",
-    "taken": "containers taken from the buddy lists",
-    "returned": "given back wholly free", "dissolved": "given back for another reason",
+    "alloc": {
+        "containers": "held now", "free_pages": "in containers now, part of MemFree",
+        "served": "pages without a hint", "colored": "requests answered as their hint asks",
+        "fallback": "requests that the store could not serve as asked",
+        "uncovered": "requests for more than a page, which pass it by",
+        "taken": "containers taken from the buddy lists",
+        "returned": "given back wholly free", "dissolved": "given back for another reason",
+    },
+    "srm": {
+        "file_pages": "of long files", "task_pages": "of short files",
+        "missed": "of both, pages in another color than they should have",
+        "dealt": "runs begun", "refilled": "pages evicted for the next run's color",
+        "spread": "pages moved to where memory is, of files read again and again",
+        "hopped": "pages placed one color after the other",
+        "uncovered": "folios of the page cache that were not placed",
+    },
 }
 
 
@@ -37,7 +47,7 @@ def shares(count):
 def collect():
     """Everything as one dictionary."""
     found = addrmap.Map.of_kernel()
-    out = {"profiles": [p.name for p in policy.profiles().values() if p.in_force()],
+    out = {"profiles": policy.in_force(),
            "map": found.as_json() if found else None, "systems": {}}
     for name in policy.systems():
         count = policy.counters(name)
@@ -65,7 +75,8 @@ def show(data):
         print(f"address map: {m['colors']} colors{per}, {m['banks']} banks ({m['source']})")
     for name, system in data["systems"].items():
         print(f"\n{name}: " + ", ".join(f"{k} {v}" for k, v in system["settings"].items()))
-        rows = [[k, MEANING.get(k, ""), f"{v:,}"] for k, v in system["counters"].items()]
+        meaning = MEANING.get(name, {})
+        rows = [[k, meaning.get(k, ""), f"{v:,}"] for k, v in system["counters"].items()]
         if rows:
             print("\n".join(table(["counter", "", "value"], rows, 2)))
         share = system.get("shares", {})

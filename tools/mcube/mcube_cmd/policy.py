@@ -74,6 +74,12 @@ class Profile:
         """Does every file have the value that applying would leave?"""
         return bool(self.apply) and all(same(current(f), v) for f, v in dict(self.apply).items())
 
+    def part_of(self):
+        """Names of those in force that set all that it sets, and more."""
+        mine = dict(self.apply).items()
+        return [p.name for p in profiles().values()
+                if mine < dict(p.apply).items() and p.in_force()]
+
     def available(self):
         """Does this kernel have all its files?"""
         return all(current(f) is not None for f, _ in self.apply)
@@ -86,6 +92,11 @@ def profiles():
         for path in sorted(folder.glob("*.conf")):
             out[path.stem] = Profile(path)
     return out
+
+
+def in_force():
+    """Names of the profiles in force, without those that are part of another."""
+    return [p.name for p in profiles().values() if p.in_force() and not p.part_of()]
 
 
 def profile(name):

@@ -172,6 +172,17 @@ class Apply(fake.Case):
         self.mcube_says("off")
         self.assertEqual((self.value("srm/mode"), self.value("alloc/enabled")), ("off", "0"))
 
+    def test_part(self):
+        """A profile that another one contains is not named beside it."""
+        self.root.put(f"{fake.SYSFS}/srm/enabled", "0\n")
+        self.mcube_says("apply", "srm")
+        self.assertIn("profile in force: srm\n", self.mcube_says("status")[1])
+        self.assertIn("as a part of srm", self.mcube_says("apply", "m3")[1])
+        self.assertEqual(self.value("srm/enabled"), "1")
+        self.mcube_says("off")
+        self.mcube_says("apply", "m3")
+        self.assertIn("profile in force: m3\n", self.mcube_says("status")[1])
+
     def test_off_goes_on(self):
         """One policy that cannot be switched off does not keep the others on."""
         self.root.put(f"{fake.SYSFS}/srm/mode", "on\n")
