@@ -33,7 +33,8 @@ from modelled import Model
 from qemu import CPU
 
 TITLES = {
-    "tl": "lengths of runs", "random": "random reads of a big file",
+    "tl": "lengths of runs", "memory": "more files than the reserved colors hold",
+    "random": "random reads of a big file",
     "greps": "one to three greps at once", "change": "files placed by grep, read by diff",
     "rescan": "a file that fits in the cache, read again and again",
     "database": "SQLite: a join beside the scan of a table",

@@ -28,6 +28,8 @@ BIG_MIB = 24
 # Rows to be joined, and bytes of each in the index that SQLite makes of them; a table to
 # be scanned, as large as the big file.
 PAIRS, PAIR_BYTES = 250_000, 27
+# Of a guest: three quarters of a 16th of it hold both trees.
+MEMORY = "2G"
 IMAGE_MIB = {"ext4": 256, "xfs": 320}
 SCRATCH_MIB = 2048
 PREFIX = "bench-srm"
@@ -125,7 +127,7 @@ def folder_of(name):
 
 def boot(name, lines, options, timeout=3600, **machine):
     """Run one guest; options is what the report has to know of the run."""
-    machine = {"smp": 2, "mem": "1G", "programs": PROGRAMS} | machine
+    machine = {"smp": 2, "mem": MEMORY, "programs": PROGRAMS} | machine
     fs = machine.pop("fs")
     drive = scratch() if fs == "scratch" else disk(fs)
     vm = Guest(machine.pop("kernel", None) or image(), drives=[f"{drive},snapshot=on"],

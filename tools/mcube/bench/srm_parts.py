@@ -21,6 +21,8 @@ from modelled import Model
 TL = (16, 32, 64, 128, 256, 512)
 DEFAULT = 256
 SHARES = (25, 50)
+# Of a guest. The least holds the trees, but not in what is reserved of its colors.
+MEMORY = ("1G", "2G", "4G")
 
 
 class Situation(NamedTuple):
@@ -42,6 +44,8 @@ SITUATIONS = {
     "tl": [Situation("off", "off", "grep", "grep")]
     + [Situation(f"Tl {t}", f"{t} 0", "grep", "grep") for t in TL]
     + [Situation(f"Tl {DEFAULT}, 1/16 reserved", str(DEFAULT), "grep", "grep")],
+    "memory": [Situation(k, p, "diff", "diff")
+               for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
     "random": [Situation(k, p, "fio-mmap", "random")
                for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
     "greps": [Situation(f"{k}, {n}", p, "grep", "grep", n) for n in (1, 2, 3)
@@ -80,19 +84,22 @@ def script(part, victims, repeat, kib):
     return lines
 
 
-def guest(part, args, machine, fs):
+def guest(part, args, machine, fs, memory):
     """Run one guest."""
     kib = srm_guest.kib(machine)
     victims = VICTIMS.get(part, args.victims)
-    srm_guest.boot(f"{part}-{machine}-{fs}", script(part, victims, args.repeat, kib),
+    srm_guest.boot(f"{part}-{machine}-{fs}-{memory}", script(part, victims, args.repeat, kib),
                    {"machine": machine, "fs": fs, "victims": victims, "repeat": args.repeat,
-                    "kib": kib}, fs=fs, kernel=args.kernel, model=Model(machine), icount=True,
+                    "kib": kib, "memory": memory},
+                   fs=fs, kernel=args.kernel, model=Model(machine), icount=True, mem=memory,
                    smp=1 + max(s.copies for s in SITUATIONS[part]))
 
 
 def guests(part, args):
     """Jobs: a machine each, on the first of the file systems."""
-    return [functools.partial(guest, part, args, m, args.fs[0]) for m in args.machine]
+    sizes = MEMORY if part == "memory" else (srm_guest.MEMORY,)
+    return [functools.partial(guest, part, args, m, args.fs[0], size)
+            for m in args.machine for size in sizes]
 
 
 def rows_of(part, name, options):
@@ -104,7 +111,8 @@ def rows_of(part, name, options):
         cost = srm_guest.counts(folder / f"{s.name()}.cost")
         off = costs.setdefault(key, cost)
         row = {"part": part, "machine": options["machine"], "fs": options["fs"],
-               "situation": s.label, "cost": cost, "loss": cost["cycles"] / off["cycles"] - 1,
+               "situation": s.label if part != "memory" else f"{s.label}, {options['memory']}",
+               "cost": cost, "loss": cost["cycles"] / off["cycles"] - 1,
                "pages": srm_guest.pages(folder, s.name()), "victims": {}}
         for v in options["victims"]:
             alone = srm_guest.repeated(folder, f"alone.{v}", repeat)
