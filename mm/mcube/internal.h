@@ -18,7 +18,6 @@ struct kobject;
  * @MCUBE_SOURCE_CACHEINFO: what the architecture tells struct cacheinfo.
  * @MCUBE_SOURCE_CMDLINE: a boot parameter.
  * @MCUBE_SOURCE_SYSFS: a write to map/.
- * @MCUBE_SOURCE_PROBE: measured.
  * @MCUBE_NR_SOURCES: number of sources.
  */
 enum mcube_map_source {
@@ -27,7 +26,6 @@ enum mcube_map_source {
 	MCUBE_SOURCE_CACHEINFO,
 	MCUBE_SOURCE_CMDLINE,
 	MCUBE_SOURCE_SYSFS,
-	MCUBE_SOURCE_PROBE,
 	MCUBE_NR_SOURCES,
 };
 

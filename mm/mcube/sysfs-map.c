@@ -121,7 +121,6 @@ static const char * const source_name[MCUBE_NR_SOURCES] = {
 	[MCUBE_SOURCE_CACHEINFO] = "cacheinfo",
 	[MCUBE_SOURCE_CMDLINE] = "cmdline",
 	[MCUBE_SOURCE_SYSFS] = "sysfs",
-	[MCUBE_SOURCE_PROBE] = "probe",
 };
 
 static ssize_t source_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)

@@ -148,18 +148,18 @@ static void map_is_fixed_while_used(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&new.bank, mask, 1, NULL, 0, 0, NULL));
 
 	map = mcube_map_get();
-	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_PROBE), -EBUSY);
+	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_SYSFS), -EBUSY);
 	KUNIT_EXPECT_TRUE(test, mcube_dim_equal(&map->color, &was.map.color));
 	mcube_map_put();
 
-	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_PROBE), 0);
+	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_SYSFS), 0);
 	mcube_map_info(&now);
 	KUNIT_EXPECT_TRUE(test, mcube_dim_equal(&now.map.color, &new.color));
 	KUNIT_EXPECT_TRUE(test, mcube_dim_equal(&now.map.bank, &new.bank));
-	KUNIT_EXPECT_EQ(test, now.color_source, MCUBE_SOURCE_PROBE);
+	KUNIT_EXPECT_EQ(test, now.color_source, MCUBE_SOURCE_SYSFS);
 
 	new.color.nr_values++;
-	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_PROBE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_SYSFS), -EINVAL);
 
 	KUNIT_EXPECT_EQ(test, 0, mcube_map_set_dims(&was.map.color, NULL, was.color_source));
 	KUNIT_EXPECT_EQ(test, 0, mcube_map_set_dims(NULL, &was.map.bank, was.bank_source));
