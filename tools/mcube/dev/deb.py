@@ -72,7 +72,7 @@ def run():
         raise Failure("bindeb-pkg left no package", f"the log is {log}")
     for deb in made:
         print(f"    {deb} ({deb.stat().st_size >> 10} KiB)")
-    steps.done("install with 'apt install ./linux-image-*.deb', then choose it at boot")
+    steps.done(f"install with 'apt install {BUILD}/deb/linux-image-*.deb', then choose it at boot")
     return 0
 
 
