@@ -17,6 +17,7 @@
 #include <linux/bitmap.h>
 #include <linux/mcube_map.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
@@ -64,14 +65,22 @@ void __mcube_count_all(struct mcube_container *c, bool in)
 	}
 }
 
-/* In or out, as the key says. */
-static void recount(struct mcube_container *c)
+static void count_in(struct mcube_container *c)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->lock, flags);
 	if (c->active)
-		__mcube_count_all(c, static_key_enabled(&mcube_count_key));
+		__mcube_count_all(c, true);
+	spin_unlock_irqrestore(&c->lock, flags);
+}
+
+static void forget(struct mcube_container *c)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	c->counted = false;
 	spin_unlock_irqrestore(&c->lock, flags);
 }
 
@@ -90,18 +99,31 @@ void mcube_count_start(void)
 	static_branch_enable_cpuslocked(&mcube_count_key);
 	/* Who takes a container and does not count it is done by then. */
 	synchronize_rcu();
-	mcube_table_each(recount);
+	mcube_table_each(count_in);
 }
 
 /**
  * mcube_count_stop() - count no longer; all counts are 0 afterwards
  *
+ * Frames come and go uncounted as soon as the key is off, so there is nothing
+ * that could be subtracted: all is forgotten.
+ *
  * Context: as for mcube_count_start().
  */
 void mcube_count_stop(void)
 {
+	struct mcube_store *s;
+	struct zone *zone;
+	unsigned int i;
+
 	static_branch_disable_cpuslocked(&mcube_count_key);
-	/* As there, for who takes one and still counts it. */
+	/* Who still counts is done by then. */
 	synchronize_rcu();
-	mcube_table_each(recount);
+	mcube_table_each(forget);
+	guard(rcu)();
+	for_each_populated_zone(zone) {
+		s = rcu_dereference(zone->mcube);
+		for (i = 0; s && i < ARRAY_SIZE(s->color_free); i++)
+			atomic_set(&s->color_free[i], 0);
+	}
 }

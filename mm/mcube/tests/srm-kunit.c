@@ -12,6 +12,8 @@
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/gfp.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
 #include <linux/mcube.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -205,6 +207,50 @@ static void free_frames_are_counted_by_color(struct kunit *test)
 	counts_are_right(test);
 }
 
+/* Takes containers, empties them, and gives them back, all the time. */
+static int churn(void *unused)
+{
+	struct page *page, *next;
+	unsigned int i;
+	LIST_HEAD(pages);
+
+	while (!kthread_should_stop()) {
+		for (i = 0; i < 2 * PAGES; i++) {
+			page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN);
+			if (!page)
+				break;
+			list_add(&page->lru, &pages);
+		}
+		list_for_each_entry_safe(page, next, &pages, lru)
+			__free_page(page);
+		INIT_LIST_HEAD(&pages);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void nothing_is_counted_twice_under_load(struct kunit *test)
+{
+	struct task_struct *task[2];
+	unsigned int i, color;
+
+	for (i = 0; i < ARRAY_SIZE(task); i++)
+		task[i] = kthread_run(churn, NULL, "mcube-churn/%u", i);
+	for (i = 0; i < 30; i++) {
+		KUNIT_EXPECT_EQ(test, mcube_srm_enable(true), 0);
+		fsleep(2000);
+		KUNIT_EXPECT_EQ(test, mcube_srm_enable(false), 0);
+		read_counts();
+		for (color = 0; color < COLORS; color++)
+			KUNIT_EXPECT_EQ(test, counted[color], 0);
+	}
+	KUNIT_EXPECT_EQ(test, mcube_srm_enable(true), 0);
+	for (i = 0; i < ARRAY_SIZE(task); i++)
+		if (!IS_ERR(task[i]))
+			kthread_stop(task[i]);
+	counts_are_right(test);
+}
+
 static int at(const void *a, const void *b)
 {
 	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
@@ -318,6 +364,7 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(runs_pack_and_unpack),
 	KUNIT_CASE(palette_deals_the_oldest_that_has_enough),
 	KUNIT_CASE(free_frames_are_counted_by_color),
+	KUNIT_CASE_SLOW(nothing_is_counted_twice_under_load),
 	KUNIT_CASE(blocks_are_picked_by_region),
 	KUNIT_CASE(srm_goes_with_the_store),
 	KUNIT_CASE(memory_hops_over_the_colors),
