@@ -43,6 +43,7 @@ bool mcube_free(unsigned long pfn);
 bool __mcube_dissolve(struct zone *zone, unsigned int order);
 void __mcube_dissolve_page(struct zone *zone, struct page *page);
 bool __mcube_has_order(struct zone *zone, unsigned int order);
+unsigned long __mcube_yield(struct zone *zone, unsigned long enough);
 bool mcube_page_is_free(const struct page *page);
 
 /**
@@ -73,7 +74,8 @@ static __always_inline bool mcube_wants(int migratetype)
 static __always_inline bool mcube_wants_bulk(void)
 {
 	return static_branch_unlikely(&mcube_alloc_key) && in_task() &&
-		current->mcube_hint & MCUBE_HINT_FILE;
+		current->mcube_hint & MCUBE_HINT_FILE &&
+		!(current->flags & PF_MEMALLOC);
 }
 
 /**
@@ -109,7 +111,7 @@ static inline void mcube_dissolve_page(struct zone *zone, struct page *page)
  * @zone: the zone.
  * @order: the order.
  *
- * Lockless, hence a guess: containers that a CPU owns do not count.
+ * Lockless, hence a guess.
  *
  * Return: true if probably so.
  */
@@ -117,6 +119,22 @@ static inline bool mcube_has_order(struct zone *zone, unsigned int order)
 {
 	return unlikely(rcu_access_pointer(zone->mcube)) &&
 		__mcube_has_order(zone, order);
+}
+
+/**
+ * mcube_yield() - give containers back until the buddy lists have enough
+ * @zone: the zone, its lock not held.
+ * @enough: free pages that compaction needs, of which it finds none in
+ *          containers.
+ *
+ * Nothing is given back where all that is free would not be enough.
+ *
+ * Return: free pages that are out of compaction's reach after that.
+ */
+static inline unsigned long mcube_yield(struct zone *zone, unsigned long enough)
+{
+	return unlikely(rcu_access_pointer(zone->mcube)) ?
+		__mcube_yield(zone, enough) : 0;
 }
 
 /**
@@ -154,6 +172,7 @@ static inline unsigned long mcube_nr_free(struct zone *zone)
 #define mcube_dissolve(zone, order)	((void)(zone), (void)(order), false)
 #define mcube_dissolve_page(zone, page)	((void)(zone), (void)(page))
 #define mcube_has_order(zone, order)	((void)(zone), (void)(order), false)
+#define mcube_yield(zone, enough)	((void)(zone), (void)(enough), 0UL)
 #define mcube_nr_free(zone)		((void)(zone), 0UL)
 #define mcube_page_is_free(page)	((void)(page), false)
 
@@ -198,6 +217,7 @@ mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
  * @mapping: the file's; NULL: nothing is known of it.
  * @last: page index of the last.
  * @folios: some of them, allocated ahead.
+ * @stat: what they were counted as.
  * @outer: the row that this one interrupts: readahead in a page fault of
  *         write()'s source.
  */
@@ -205,6 +225,7 @@ struct mcube_batch {
 	struct address_space *mapping;
 	pgoff_t last;
 	struct list_head folios;
+	unsigned int stat;
 	struct mcube_batch *outer;
 };
 

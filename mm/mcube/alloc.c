@@ -290,10 +290,11 @@ static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 	      MIGRATE_TYPES);
 
-/* An interrupt has no part in what the task wants. */
+/* What an interrupt, or reclaim on the way, allocates is not what is meant. */
 static u32 task_hint(void)
 {
-	return in_task() ? current->mcube_hint : 0;
+	return in_task() && !(current->flags & PF_MEMALLOC) ?
+		current->mcube_hint : 0;
 }
 
 static void count_hinted(u32 hint)
@@ -411,11 +412,12 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
 struct page *mcube_rmqueue_hinted(struct zone *zone, int migratetype)
 {
 	struct mcube_store *s;
+	u32 hint;
 
 	guard(rcu)();
 	s = rcu_dereference(zone->mcube);
-	return likely(s) ? serve_hinted(s, migratetype, current->mcube_hint) :
-			   NULL;
+	hint = task_hint();
+	return likely(s && hint) ? serve_hinted(s, migratetype, hint) : NULL;
 }
 
 /* A frame came back that a key had run dry of: searches shall find it. */

@@ -358,6 +358,8 @@ static struct notifier_block hibernation_nb = {
 
 static int cpu_dead(unsigned int cpu)
 {
+	/* Who is about to own a container in its name has done so then. */
+	synchronize_rcu();
 	mcube_cpu_release(cpu);
 	return 0;
 }
@@ -367,7 +369,7 @@ static bool on_at_boot __initdata;
 static int __init parse_alloc(char *str)
 {
 	if (kstrtobool(str, &on_at_boot))
-		pr_warn("mcube.alloc=%s: expected 0 or 1; stays off\n",
+		pr_warn("mcube.alloc=%s: expected 0 or 1; ignored\n",
 			str ?: "");
 	return 0;
 }
@@ -378,7 +380,7 @@ static int __init parse_seed(char *str)
 	int seed = match_string(mcube_seed_names, MCUBE_NR_SEEDS, str ?: "");
 
 	if (seed < 0)
-		pr_warn("mcube.seed=%s: expected shuffle or paper; stays shuffle\n",
+		pr_warn("mcube.seed=%s: expected shuffle or paper; ignored\n",
 			str ?: "");
 	else
 		mcube_config.seed = seed;
@@ -390,8 +392,9 @@ static int __init mcube_control_init(void)
 {
 	int ret;
 
-	mcube_config.order = clamp(mcube_config.order, MCUBE_ORDER_MIN,
-				   MCUBE_ORDER_MAX);
+	/* Where pageblocks are too large for a container it stays off. */
+	mcube_config.order = max(min(mcube_config.order, MCUBE_ORDER_MAX),
+				 MCUBE_ORDER_MIN);
 	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "mm/mcube:dead",
 					NULL, cpu_dead);
 	if (ret < 0)

@@ -150,7 +150,8 @@ static bool may_take(struct zone *zone, unsigned int nr)
 /*
  * The first block that has frames for the hint, if there is one: it may name
  * a color and a bank that never go together, or a channel of which a block
- * is wholly or not at all.
+ * is wholly or not at all.  Memory that came when there was none for descriptors
+ * is left out.
  */
 static struct page *find_block(struct list_head *list, u32 hint)
 {
@@ -160,11 +161,13 @@ static struct page *find_block(struct list_head *list, u32 hint)
 	list_for_each_entry(page, list, buddy_list) {
 		struct mcube_place place;
 
-		if (!hint)
-			return page;
-		mcube_place_init(&place, page_to_pfn(page));
-		if (mcube_hint_matches(hint, &place, NULL))
-			return page;
+		if (mcube_lookup(page_to_pfn(page))) {
+			if (!hint)
+				return page;
+			mcube_place_init(&place, page_to_pfn(page));
+			if (mcube_hint_matches(hint, &place, NULL))
+				return page;
+		}
 		if (!--tries)
 			break;
 	}
@@ -187,8 +190,6 @@ static void set_block_type(struct page *page, int migratetype)
 static struct page *split_block(struct zone *zone, struct page *page,
 				unsigned int order, int type)
 {
-	if (!mcube_lookup(page_to_pfn(page)))
-		return NULL;
 	set_block_type(page, MIGRATE_MCUBE);
 	if (!__isolate_free_page(page, order)) {
 		set_block_type(page, type);
@@ -459,24 +460,34 @@ static unsigned int group_order(unsigned int order)
 	return min(order, mcube_config.order);
 }
 
+/* One that a CPU owns, with a free group of @order: a guess, c->lock tells. */
+static struct mcube_container *owned_with(struct mcube_store *s,
+					  unsigned int order)
+{
+	struct mcube_container *c;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		c = READ_ONCE(*per_cpu_ptr(s->cur, cpu));
+		if (c && READ_ONCE(c->active) && READ_ONCE(c->store) == s &&
+		    mcube_bins_top(&c->bins) >= (int)order)
+			return c;
+	}
+	return NULL;
+}
+
 /* A container with a free group of @order; owned ones come last. */
 static struct mcube_container *find_victim(struct mcube_store *s,
 					   unsigned int order)
 {
-	struct mcube_container *c = NULL, *i;
+	struct mcube_container *c = NULL;
 
 	spin_lock(&s->lock);
 	if (s->levels >> order)
 		c = list_first_entry(&s->level[__fls(s->levels)],
 				     struct mcube_container, node);
-	else
-		list_for_each_entry(i, &s->all, all)
-			if (mcube_bins_top(&i->bins) >= (int)order) {
-				c = i;
-				break;
-			}
 	spin_unlock(&s->lock);
-	return c;
+	return c ?: owned_with(s, order);
 }
 
 /**
@@ -499,7 +510,8 @@ bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
 	order = group_order(order);
 	while (!done && (c = find_victim(s, order))) {
 		spin_lock(&c->lock);
-		if (c->active && mcube_bins_top(&c->bins) >= (int)order) {
+		if (c->active && c->store == s &&
+		    mcube_bins_top(&c->bins) >= (int)order) {
 			dissolve(c, reason);
 			done = true;
 		}
@@ -538,7 +550,24 @@ bool __mcube_has_order(struct zone *zone, unsigned int order)
 
 	guard(rcu)();
 	s = rcu_dereference(zone->mcube);
-	return s && READ_ONCE(s->levels) >> group_order(order);
+	order = group_order(order);
+	return s && (READ_ONCE(s->levels) >> order || owned_with(s, order));
+}
+
+unsigned long __mcube_yield(struct zone *zone, unsigned long enough)
+{
+	unsigned long flags;
+	bool more = true;
+
+	if (zone_page_state(zone, NR_FREE_PAGES) <= enough)
+		return 0;
+	while (more && zone_page_state(zone, NR_FREE_PAGES) <=
+		       enough + mcube_nr_free(zone)) {
+		spin_lock_irqsave(&zone->lock, flags);
+		more = __mcube_dissolve(zone, 0);
+		spin_unlock_irqrestore(&zone->lock, flags);
+	}
+	return mcube_nr_free(zone);
 }
 
 /* For whoever asks is_free_buddy_page(): true while the frame is in a bin. */

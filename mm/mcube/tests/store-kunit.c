@@ -392,6 +392,49 @@ static int churn(void *data)
 	return 0;
 }
 
+/* A block within what a CPU is using is one, too. */
+static void store_yields_owned(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	unsigned int order = mcube_config.order - 1;
+	struct zone *zone;
+	bool done;
+
+	take_pages(test, 1);
+	zone = page_zone(t->page[0]);
+	KUNIT_EXPECT_TRUE(test, mcube_has_order(zone, order));
+	spin_lock_irq(&zone->lock);
+	done = mcube_dissolve(zone, order);
+	spin_unlock_irq(&zone->lock);
+	KUNIT_EXPECT_TRUE(test, done);
+}
+
+/* Compaction gets what it lacks, and nothing where that would not do. */
+static void store_yields_to_compaction(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	unsigned long free, held, left;
+	struct zone *zone;
+	unsigned int most;
+
+	count_spares(&most);
+	make_spares(test, most);
+	take_pages(test, 64);
+	zone = page_zone(t->page[0]);
+	free = zone_page_state(zone, NR_FREE_PAGES);
+	held = mcube_nr_free(zone);
+	KUNIT_ASSERT_GT(test, held, 512);
+
+	KUNIT_EXPECT_EQ(test, mcube_yield(zone, 2 * free), 0);
+	KUNIT_EXPECT_GT(test, mcube_nr_free(zone), held / 4 * 3);
+	KUNIT_EXPECT_GT(test, mcube_yield(zone, 1), held / 4 * 3);
+	KUNIT_EXPECT_GT(test, mcube_nr_free(zone), held / 4 * 3);
+
+	left = mcube_yield(zone, free - held / 2);
+	KUNIT_EXPECT_LE(test, left, held / 4 * 3);
+	KUNIT_EXPECT_LE(test, mcube_nr_free(zone), held / 4 * 3);
+}
+
 static void store_toggled_under_load(struct kunit *test)
 {
 	atomic_t *shared = kunit_kzalloc(test, sizeof(*shared), GFP_KERNEL);
@@ -425,6 +468,8 @@ static struct kunit_case store_cases[] = {
 	KUNIT_CASE(store_order_is_checked),
 	KUNIT_CASE(store_keeps_spares),
 	KUNIT_CASE(store_yields_spares),
+	KUNIT_CASE(store_yields_owned),
+	KUNIT_CASE(store_yields_to_compaction),
 	KUNIT_CASE(store_takes_pages_back_under_pcp_lock),
 #ifdef CONFIG_CONTIG_ALLOC
 	KUNIT_CASE(store_gives_way_to_isolation),
