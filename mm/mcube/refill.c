@@ -18,8 +18,9 @@
  * space does: frames of one color are known by their number, and an LRU list
  * has them in no order.  Evicted are single pages of files that are clean, not
  * mapped, and were used once; those used again, read ahead and not used yet,
- * dirty, or mapped stay, whatever their age.  PG_active and PG_workingset say so
- * of pages that are read by read(), with generations (MGLRU) as without.
+ * dirty, or mapped stay, whatever their age, and those of a group that has no
+ * more than its memory.min or memory.low.  PG_active and PG_workingset say so of
+ * pages that are read by read(), with generations (MGLRU) as without.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.
@@ -34,6 +35,7 @@
 #include <linux/list.h>
 #include <linux/mcube_map.h>
 #include <linux/mcube_types.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mmzone.h>
@@ -72,6 +74,24 @@ static struct wish {
 /* Where the last search ended. */
 static unsigned long next_pfn;
 
+/* What groups have been promised, as they share it now: parents come first. */
+static void calculate_protection(void)
+{
+	struct mem_cgroup *memcg = NULL;
+
+	while ((memcg = mem_cgroup_iter(NULL, memcg, NULL)))
+		mem_cgroup_calculate_protection(NULL, memcg);
+}
+
+/* Has its owner been promised memory, and has no more than that? */
+static bool is_protected(struct folio *folio)
+{
+	struct mem_cgroup *memcg = folio_memcg(folio);
+
+	return mem_cgroup_below_min(NULL, memcg) ||
+		mem_cgroup_below_low(NULL, memcg);
+}
+
 /* Was it used once, and by nobody who would miss it? */
 static bool is_used_up(struct folio *folio)
 {
@@ -91,7 +111,7 @@ static bool isolate(struct page *page, struct list_head *list)
 	if (!is_used_up(folio) || !folio_try_get(folio))
 		return false;
 	if (page_folio(page) == folio && !folio_test_large(folio) &&
-	    is_used_up(folio))
+	    is_used_up(folio) && !is_protected(folio))
 		got = folio_isolate_lru(folio);
 	if (got)
 		list_add(&folio->lru, list);
@@ -160,6 +180,7 @@ static void refill(struct work_struct *work)
 
 	scoped_guard(spinlock, &wish_lock)
 		w = wish;
+	calculate_protection();
 	start = ALIGN(node_start_pfn(w.nid), block);
 	end = ALIGN_DOWN(node_end_pfn(w.nid), block);
 	while (freed < w.nr && looked < w.nr * LOOK_MAX && start < end &&

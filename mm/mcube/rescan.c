@@ -20,10 +20,11 @@
  *   a file of more than the cache: a stream, however often it is read.
  *
  * A task's clock is the sizes of the files that it has begun to read, in pages.
- * Files begun by several tasks in turn are not recognised, nor mapped files,
- * which are read without a call, unless they are mapped to be executed: that is
- * taken for the first advice below.  A program that knows better says so by
- * posix_fadvise(), and the last one to say something wins:
+ * Files begun by several tasks in turn are not recognised, nor reads that may not
+ * wait (of io_uring), nor mapped files, which are read without a call, unless they
+ * are mapped to be executed: that is taken for the first advice below.  A program
+ * that knows better says so by posix_fadvise(), and the last one to say something
+ * wins:
  *
  *   POSIX_FADV_WILLNEED, the whole file ... in turn, from now on
  *   POSIX_FADV_NOREUSE .................... never more than its run
@@ -32,6 +33,7 @@
  * This is not in the paper.
  */
 
+#include <linux/atomic.h>
 #include <linux/fadvise.h>
 #include <linux/fs.h>
 #include <linux/mcube.h>
@@ -46,7 +48,7 @@
  * __mcube_srm_read() - a file is read from its start
  * @iocb: of the read.
  *
- * Context: process, sleeps unless the read may not.
+ * Context: process, sleeps.
  */
 void __mcube_srm_read(const struct kiocb *iocb)
 {
@@ -56,17 +58,22 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	u64 pages = DIV_ROUND_UP_ULL(i_size_read(mapping->host), PAGE_SIZE);
 	u32 old = READ_ONCE(mapping->mcube_scan), new, now = current->mcube_read;
 
+	/* It will be tried again if it does not get what it wants at once. */
+	if (iocb->ki_flags & (IOCB_NOWAIT | IOCB_NOIO))
+		return;
 	/* One that is large has gone past the cache however large it is. */
 	current->mcube_read = now + min(pages, MCUBE_SCAN_STAMP_MASK / 2);
 	if (pages > limit) {
 		if (mcube_scan_times(old))
-			WRITE_ONCE(mapping->mcube_scan, mcube_scan_forget(old));
+			cmpxchg(&mapping->mcube_scan, old, mcube_scan_forget(old));
 		return;
 	}
-	if (!pages || iocb->ki_flags & IOCB_NOWAIT)
+	if (!pages)
 		return;
 	new = mcube_scan_begin(old, current->pid, now, limit);
-	WRITE_ONCE(mapping->mcube_scan, new);
+	/* Others begin it at this moment, or say what they do with it. */
+	if (cmpxchg(&mapping->mcube_scan, old, new) != old)
+		return;
 	if (!mcube_scan_spreads(old) && mcube_scan_spreads(new))
 		this_cpu_add(mcube_srm_stats.nr[MCUBE_SRM_SPREAD],
 			     mcube_remap(mapping, pages));
@@ -82,9 +89,10 @@ void __mcube_srm_program(struct address_space *mapping)
 {
 	u32 scan = READ_ONCE(mapping->mcube_scan);
 
-	if (mcube_scan_advice(scan) == MCUBE_ADVICE_NONE)
-		WRITE_ONCE(mapping->mcube_scan,
-			   mcube_scan_advise(scan, MCUBE_ADVICE_SPREAD));
+	while (mcube_scan_advice(scan) == MCUBE_ADVICE_NONE &&
+	       !try_cmpxchg(&mapping->mcube_scan, &scan,
+			    mcube_scan_advise(scan, MCUBE_ADVICE_SPREAD)))
+		;
 }
 
 /**
@@ -115,5 +123,7 @@ void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
 	default:
 		return;
 	}
-	WRITE_ONCE(mapping->mcube_scan, mcube_scan_advise(scan, said));
+	while (!try_cmpxchg(&mapping->mcube_scan, &scan,
+			    mcube_scan_advise(scan, said)))
+		;
 }

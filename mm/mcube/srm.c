@@ -133,8 +133,8 @@ static void blocks_too(struct zone *zone)
 /*
  * Free frames by region where the page allocator will look first, which is the
  * first zone above its low watermark; if there is none, in all zones.
- * Return: the node of the zone, or this one; NUMA_NO_NODE if blocks can still be
- * had there.
+ * Return: the node of that zone, or of the first of all; NUMA_NO_NODE if blocks
+ * can still be had there, or none has a store that the task may use.
  */
 static int count_free(void)
 {
@@ -144,13 +144,14 @@ static int count_free(void)
 	struct zoneref *ref;
 	struct zone *zone;
 	bool blocks, first;
+	int nid = NUMA_NO_NODE;
 
 	memset(region_free, 0, size);
 	guard(rcu)();
 	for_each_zone_zonelist(zone, ref, node_zonelist(numa_mem_id(), gfp),
 			       gfp_zone(gfp)) {
 		s = rcu_dereference(zone->mcube);
-		if (!s)
+		if (!s || !cpuset_zone_allowed(zone, gfp))
 			continue;
 		blocks = mcube_may_take(zone);
 		first = blocks || zone_watermark_ok(zone, 0,
@@ -163,8 +164,19 @@ static int count_free(void)
 			blocks_too(zone);
 		if (first)
 			return blocks ? NUMA_NO_NODE : zone_to_nid(zone);
+		if (nid == NUMA_NO_NODE)
+			nid = zone_to_nid(zone);
 	}
-	return numa_mem_id();
+	return nid;
+}
+
+static bool has_mempolicy(void)
+{
+#ifdef CONFIG_NUMA
+	return current->mempolicy;
+#else
+	return false;
+#endif
 }
 
 static unsigned int deal(unsigned int tl)
@@ -179,7 +191,9 @@ static unsigned int deal(unsigned int tl)
 		next = mcube_palette_oldest(&palette);
 		lacking = tl - min(tl, region_free[next]);
 	}
-	if (lacking && READ_ONCE(mcube_srm_config.refill))
+	/* Who has a policy will perhaps not look there. */
+	if (lacking && nid != NUMA_NO_NODE && !has_mempolicy() &&
+	    READ_ONCE(mcube_srm_config.refill))
 		mcube_refill(nid, &mcube_srm_regions, next, lacking);
 	count(MCUBE_SRM_DEALT, 1);
 	trace_mcube_srm_deal(region, mcube_region_color(&mcube_srm_regions,
@@ -193,13 +207,17 @@ static u32 file_key(const struct inode *inode)
 }
 
 /*
- * A region for the next pages of a sequence: for how many, and where the
- * sequence remembers it, NULL if it follows from the page's index.
+ * What the next pages of a file shall have: a region, for how many of them, and
+ * where the sequence remembers it; NULL if it follows from the page's index, or
+ * if they are placed as memory.  The policy may go off and on again while they
+ * are allocated, with other regions: hence the epoch that it was made in.
  */
 struct choice {
 	unsigned int region;
 	unsigned int left;
 	u32 *run;
+	u32 epoch;
+	u32 hint;
 	enum mcube_srm_stat stat;
 };
 
@@ -208,8 +226,8 @@ static bool is_long(const struct inode *inode, unsigned int tl)
 	return i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
 }
 
-static void choose(struct choice *c, struct address_space *mapping,
-		   pgoff_t index)
+static void choose_region(struct choice *c, struct address_space *mapping,
+			  pgoff_t index)
 {
 	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
 	u32 old;
@@ -230,8 +248,9 @@ static void choose(struct choice *c, struct address_space *mapping,
 	}
 	old = READ_ONCE(*c->run);
 	/* tl may have become less. */
-	c->left = min(mcube_run_left(old, mcube_srm_config.epoch), tl);
-	if (c->left) {
+	c->left = min(mcube_run_left(old, c->epoch), tl);
+	/* Epochs come round. */
+	if (c->left && mcube_run_color(old) < mcube_srm_regions.nr) {
 		c->region = mcube_run_color(old);
 	} else {
 		c->region = deal(tl);
@@ -239,14 +258,39 @@ static void choose(struct choice *c, struct address_space *mapping,
 	}
 }
 
+/* Return: false if the policy has gone off. */
+static bool choose(struct choice *c, struct address_space *mapping,
+		   pgoff_t index)
+{
+	unsigned int color;
+
+	/* Regions change only when all who are in here have left. */
+	guard(rcu)();
+	if (!static_branch_likely(&mcube_srm_key))
+		return false;
+	c->epoch = mcube_srm_config.epoch;
+	if (mcube_scan_spreads(READ_ONCE(mapping->mcube_scan))) {
+		/* Part of a working set: one color after the other, as memory. */
+		c->run = NULL;
+		c->left = 1;
+		c->stat = MCUBE_SRM_HOPPED;
+		color = mcube_region_hop(&mcube_srm_regions, index);
+	} else {
+		choose_region(c, mapping, index);
+		color = mcube_region_color(&mcube_srm_regions, c->region, index);
+	}
+	c->hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
+	return true;
+}
+
 /* @nr pages were allocated; if they have other colors, the run ends. */
 static void chosen(const struct choice *c, unsigned int nr, bool served)
 {
-	u32 run = served ? mcube_run_make(mcube_srm_config.epoch, c->region,
+	u32 run = served ? mcube_run_make(c->epoch, c->region,
 					  c->left - min(c->left, nr)) : 0;
 
 	count(c->stat, nr);
-	if (!served)
+	if (!served && c->stat != MCUBE_SRM_HOPPED)
 		count(MCUBE_SRM_MISSED, nr);
 	if (c->run)
 		WRITE_ONCE(*c->run, run);
@@ -276,11 +320,6 @@ static bool is_covered(const struct inode *inode, gfp_t gfp, unsigned int order)
 		movable != S_ISBLK(inode->i_mode);
 }
 
-static void set_hint(unsigned int color)
-{
-	current->mcube_hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
-}
-
 /* Was it followed? */
 static bool clear_hint(void)
 {
@@ -301,16 +340,9 @@ static struct folio *alloc_one(struct address_space *mapping, gfp_t gfp,
 		count(MCUBE_SRM_UNCOVERED, 1);
 		return filemap_alloc_folio_noprof(gfp, order);
 	}
-	if (mcube_scan_spreads(READ_ONCE(mapping->mcube_scan))) {
-		/* Part of a working set: one color after the other, as memory. */
-		count(MCUBE_SRM_HOPPED, 1U << order);
-		set_hint(mcube_region_hop(&mcube_srm_regions, index));
-		folio = filemap_alloc_folio_noprof(gfp, order);
-		clear_hint();
-		return folio;
-	}
-	choose(&c, mapping, index);
-	set_hint(mcube_region_color(&mcube_srm_regions, c.region, index));
+	if (!choose(&c, mapping, index))
+		return filemap_alloc_folio_noprof(gfp, order);
+	current->mcube_hint = c.hint;
 	folio = filemap_alloc_folio_noprof(gfp, order);
 	served = clear_hint();
 	if (folio)
@@ -324,11 +356,7 @@ static struct folio *alloc_one(struct address_space *mapping, gfp_t gfp,
 /* alloc_pages_bulk() knows nothing of these. */
 static bool has_policy(gfp_t gfp)
 {
-#ifdef CONFIG_NUMA
-	if (current->mempolicy)
-		return true;
-#endif
-	return cpuset_do_page_mem_spread() ||
+	return has_mempolicy() || cpuset_do_page_mem_spread() ||
 		(gfp & __GFP_WRITE && !node_dirty_ok(NODE_DATA(numa_mem_id())));
 }
 
@@ -338,15 +366,17 @@ static void fill_batch(struct mcube_batch *batch, gfp_t gfp, pgoff_t index)
 	unsigned int got;
 	bool served;
 
-	choose(&c, batch->mapping, index);
-	set_hint(mcube_region_color(&mcube_srm_regions, c.region, index));
+	if (!choose(&c, batch->mapping, index))
+		return;
+	current->mcube_hint = c.hint;
 	got = alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
 				      min3(batch->last - index + 1,
 					   (unsigned long)c.left, BATCH_MAX),
 				      &batch->folios, NULL);
 	served = clear_hint();
-	if (got)
-		chosen(&c, got, served);
+	batch->stat = c.stat;
+	/* If there was nothing, the one that is asked for now has the run. */
+	chosen(&c, got, served || !got);
 }
 
 /* The next of a batch, which is filled first if it is empty and can be. */
@@ -393,6 +423,18 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 }
 EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
 
+/* What was not needed, as it was there already, is free again. */
+static void give_back(struct mcube_batch *batch)
+{
+	struct folio *folio, *next;
+
+	list_for_each_entry_safe(folio, next, &batch->folios, lru) {
+		count(batch->stat, -1);
+		list_del(&folio->lru);
+		folio_put(folio);
+	}
+}
+
 /* See MCUBE_BATCH(). */
 void __mcube_batch_begin(struct mcube_batch *batch,
 			 struct address_space *mapping, pgoff_t last)
@@ -401,22 +443,16 @@ void __mcube_batch_begin(struct mcube_batch *batch,
 	batch->last = last;
 	INIT_LIST_HEAD(&batch->folios);
 	batch->outer = current->mcube_batch;
+	/* It may wait long for this one: nothing shall wait with it. */
+	if (batch->outer)
+		give_back(batch->outer);
 	current->mcube_batch = batch;
 }
 
-/* What was not needed, as it was there already, is free again. */
 void __mcube_batch_end(struct mcube_batch *batch)
 {
-	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
-	struct folio *folio, *next;
-
 	current->mcube_batch = batch->outer;
-	list_for_each_entry_safe(folio, next, &batch->folios, lru) {
-		count(is_long(batch->mapping->host, tl) ? MCUBE_SRM_FILE :
-							  MCUBE_SRM_TASK, -1);
-		list_del(&folio->lru);
-		folio_put(folio);
-	}
+	give_back(batch);
 }
 
 static void update_hop(void)

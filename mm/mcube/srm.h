@@ -93,7 +93,7 @@ struct mcube_srm_config {
 
 extern struct mcube_srm_config mcube_srm_config;
 
-/* May change once the policy is off; who still uses it errs harmlessly. */
+/* Changes only while the policy is off, a grace period after it went off. */
 extern struct mcube_regions mcube_srm_regions;
 
 #define MCUBE_RESCAN_MAX	64U

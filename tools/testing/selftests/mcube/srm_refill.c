@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
@@ -24,6 +25,7 @@
 #define MORE		PAGES(32UL)
 #define KEPT		PAGES(4UL)
 #define CHUNK		(16 * PAGE_SIZE_)
+#define CGROUP		"/sys/fs/cgroup/mcube-selftest"
 
 FIXTURE(refill) {
 	struct mcube_saved saved;
@@ -201,6 +203,52 @@ TEST_F_TIMEOUT(refill, what_is_used_again_stays, 300)
 		TH_LOG("%zu of %lu pages left, %ld reclaimed", resident(p, KEPT), KEPT, stolen);
 	}
 	munmap(p, KEPT * PAGE_SIZE_);
+}
+
+/* Once used, but by a group that has been promised it. */
+TEST_F_TIMEOUT(refill, what_is_promised_stays, 300)
+{
+	long refilled, stolen;
+	int i, fd, status;
+	char *p;
+
+	mcube_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+		SKIP(return, "no cgroup2 on /sys/fs/cgroup");
+	if (mcube_write(CGROUP "/memory.low", "64M")) {
+		rmdir(CGROUP);
+		SKIP(return, "no memory controller");
+	}
+	if (!fork()) {
+		if (mcube_write(CGROUP "/cgroup.procs", "0"))
+			_exit(1);
+		_exit(stream(self->kept) ? 2 : 0);
+	}
+	ASSERT_LT(0, wait(&status));
+	ASSERT_EQ(0, status);
+	fd = open(self->kept, O_RDONLY);
+	ASSERT_LE(0, fd);
+	p = mmap(NULL, KEPT * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	close(fd);
+	ASSERT_EQ(KEPT, resident(p, KEPT));
+	ASSERT_EQ(0, stream(self->fill));
+	refilled = srm_stat("refilled");
+	stolen = mcube_field("/proc/vmstat", "pgsteal_file");
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, stream(self->more));
+		ASSERT_EQ(0, unlink(self->more));
+		ASSERT_EQ(0, make_hole(self->more, MORE));
+	}
+	EXPECT_LT(refilled, srm_stat("refilled"));
+	stolen = mcube_field("/proc/vmstat", "pgsteal_file") - stolen;
+	EXPECT_LE(KEPT * 95 / 100, resident(p, KEPT) + stolen) {
+		TH_LOG("%zu of %lu pages left, %ld reclaimed", resident(p, KEPT), KEPT, stolen);
+	}
+	munmap(p, KEPT * PAGE_SIZE_);
+	/* Who is charged for pages goes when they do. */
+	unlink(self->kept);
+	EXPECT_EQ(0, rmdir(CGROUP));
 }
 
 TEST_HARNESS_MAIN

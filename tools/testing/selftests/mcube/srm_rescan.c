@@ -181,6 +181,28 @@ TEST_F_TIMEOUT(rescan, by_other_tasks_it_counts_anew, 120)
 	expect_runs(_metadata, self, SMALL);
 }
 
+TEST_F_TIMEOUT(rescan, what_is_spread_is_not_moved_again, 120)
+{
+	long spread;
+	int i, status;
+
+	make(_metadata, self, SMALL);
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, srm_read_file(self->file, SMALL));
+	spread = srm_stat("spread");
+	if (!fork()) {
+		for (i = 0; i < 5; i++)
+			if (srm_read_file(self->file, SMALL))
+				_exit(1);
+		_exit(0);
+	}
+	ASSERT_LT(0, wait(&status));
+	EXPECT_EQ(0, status);
+	/* Two neighbours have one color by chance here and there. */
+	EXPECT_GE(spread + (long)SMALL / 10, srm_stat("spread"));
+	expect_spread(_metadata, self, SMALL);
+}
+
 TEST_F_TIMEOUT(rescan, never_if_told_so, 120)
 {
 	long spread = srm_stat("spread");
