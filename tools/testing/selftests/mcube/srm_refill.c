@@ -112,6 +112,7 @@ FIXTURE_TEARDOWN_PARENT(refill)
 	unlink(self->fill);
 	unlink(self->more);
 	unlink(self->kept);
+	rmdir(CGROUP);
 	if (self->mounted)
 		EXPECT_EQ(0, umount(SRM_MOUNT));
 	if (self->lru_gen[0])
@@ -174,24 +175,31 @@ static size_t resident(char *p, size_t pages)
 	return n;
 }
 
-TEST_F_TIMEOUT(refill, what_is_used_again_stays, 300)
+static char *map_kept(FIXTURE_DATA(refill) *self)
 {
-	long refilled, stolen;
-	int i, fd;
+	int fd = open(self->kept, O_RDONLY);
 	char *p;
 
-	fd = open(self->kept, O_RDONLY);
-	ASSERT_LE(0, fd);
+	if (fd < 0)
+		return MAP_FAILED;
 	p = mmap(NULL, KEPT * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
-	ASSERT_NE(MAP_FAILED, p);
 	close(fd);
-	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, stream(self->kept));
+	return p;
+}
+
+/* Stream through memory, for which refill evicts, but not of @kept's pages. */
+static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) *self,
+			char *kept, bool used)
+{
+	long refilled, stolen;
+	int i;
+
 	ASSERT_EQ(0, stream(self->fill));
 	refilled = srm_stat("refilled");
 	stolen = mcube_field("/proc/vmstat", "pgsteal_file");
 	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, stream(self->kept));
+		if (used)
+			ASSERT_EQ(0, stream(self->kept));
 		ASSERT_EQ(0, stream(self->more));
 		ASSERT_EQ(0, unlink(self->more));
 		ASSERT_EQ(0, make_hole(self->more, MORE));
@@ -199,17 +207,28 @@ TEST_F_TIMEOUT(refill, what_is_used_again_stays, 300)
 	EXPECT_LT(refilled, srm_stat("refilled"));
 	/* Reclaim may take some on a node that is full; refill may not. */
 	stolen = mcube_field("/proc/vmstat", "pgsteal_file") - stolen;
-	EXPECT_LE(KEPT * 95 / 100, resident(p, KEPT) + stolen) {
-		TH_LOG("%zu of %lu pages left, %ld reclaimed", resident(p, KEPT), KEPT, stolen);
+	EXPECT_LE(KEPT * 95 / 100, resident(kept, KEPT) + stolen) {
+		TH_LOG("%zu of %lu pages left, %ld reclaimed", resident(kept, KEPT), KEPT,
+		       stolen);
 	}
+}
+
+TEST_F_TIMEOUT(refill, what_is_used_again_stays, 300)
+{
+	char *p = map_kept(self);
+	int i;
+
+	ASSERT_NE(MAP_FAILED, p);
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, stream(self->kept));
+	expect_kept(_metadata, self, p, true);
 	munmap(p, KEPT * PAGE_SIZE_);
 }
 
 /* Once used, but by a group that has been promised it. */
 TEST_F_TIMEOUT(refill, what_is_promised_stays, 300)
 {
-	long refilled, stolen;
-	int i, fd, status;
+	int status;
 	char *p;
 
 	mcube_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
@@ -226,29 +245,11 @@ TEST_F_TIMEOUT(refill, what_is_promised_stays, 300)
 	}
 	ASSERT_LT(0, wait(&status));
 	ASSERT_EQ(0, status);
-	fd = open(self->kept, O_RDONLY);
-	ASSERT_LE(0, fd);
-	p = mmap(NULL, KEPT * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
+	p = map_kept(self);
 	ASSERT_NE(MAP_FAILED, p);
-	close(fd);
 	ASSERT_EQ(KEPT, resident(p, KEPT));
-	ASSERT_EQ(0, stream(self->fill));
-	refilled = srm_stat("refilled");
-	stolen = mcube_field("/proc/vmstat", "pgsteal_file");
-	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, stream(self->more));
-		ASSERT_EQ(0, unlink(self->more));
-		ASSERT_EQ(0, make_hole(self->more, MORE));
-	}
-	EXPECT_LT(refilled, srm_stat("refilled"));
-	stolen = mcube_field("/proc/vmstat", "pgsteal_file") - stolen;
-	EXPECT_LE(KEPT * 95 / 100, resident(p, KEPT) + stolen) {
-		TH_LOG("%zu of %lu pages left, %ld reclaimed", resident(p, KEPT), KEPT, stolen);
-	}
+	expect_kept(_metadata, self, p, false);
 	munmap(p, KEPT * PAGE_SIZE_);
-	/* Who is charged for pages goes when they do. */
-	unlink(self->kept);
-	EXPECT_EQ(0, rmdir(CGROUP));
 }
 
 TEST_HARNESS_MAIN
