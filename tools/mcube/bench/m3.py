@@ -47,7 +47,7 @@ MEMORIES = ("fresh", "aged")
 POLICIES = {"stock": "", "paper": "paper", "shuffle": "shuffle"}
 # Share of time that the paper reports as saved for memory-intensive loads.
 PAPER = {"mean": 0.397, "max": 0.85}
-EVENTS = ("cycles", "instructions", "dram_accesses", "row_hits", "row_empty",
+EVENTS = ("cycles", "instructions", "llc_misses", "dram_accesses", "row_hits", "row_empty",
           "row_conflicts", "bank_waits")
 PERF = "perf stat -x, -o {out} -e " + ",".join(f"mcube_sim/{e}/" for e in EVENTS) + " -- "
 SYSBENCH = ("sysbench memory --time=0 --threads={t} --memory-block-size=8M "
@@ -151,9 +151,10 @@ def guest(args, machine, memory, policy):
                 for i in range(args.repeat)]
         times = [r["cycles"] / (threads if load in REAL else 1) for r in runs]
         shares = [r["row_conflicts"] / max(1, r["dram_accesses"]) for r in runs]
-        # Of all threads together: every conflict and every wait delays one of them.
-        costs = [(r["row_conflicts"] * penalty + r["bank_waits"]) / (t * threads)
-                 for r, t in zip(runs, times)]
+        # Of all threads together. Nobody waits for a write-back: of the conflicts only
+        # the share of those accesses counts that a thread waits for, its misses.
+        costs = [(share * r["llc_misses"] * penalty + r["bank_waits"]) / (t * threads)
+                 for share, r, t in zip(shares, runs, times)]
         frames = folder / (file(load, threads, 0) + ".frames")
         rows.append({
             "machine": machine, "memory": memory, "policy": policy, "load": load,

@@ -111,6 +111,8 @@ def agreement(args):
             mine, other = replay(argv, last), cachegrind(argv, last, folder)
             theirs = other["DLmr"] + other["DLmw"]
             l1 = other["D1mr"] + other["D1mw"]
+            if theirs < 1000:
+                raise Failure(f"{name}: only {theirs} misses, too few to compare")
             rows.append({
                 "kind": "agreement", "program": name, "llc_bytes": last[0],
                 "llc_ways": last[1], "accesses": mine["data_accesses"],
@@ -118,8 +120,6 @@ def agreement(args):
                 "l1_misses": mine["data_l1_misses"], "l1_misses_cachegrind": l1,
                 "llc_misses": mine["data_llc_misses"], "llc_misses_cachegrind": theirs,
                 "rel_diff": abs(mine["data_llc_misses"] - theirs) / theirs})
-            if theirs < 1000:
-                raise Failure(f"{name}: only {theirs} misses, too few to compare")
     return rows
 
 

@@ -84,7 +84,8 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 	want = sampled(v, SIM_ACCESSES);
 	if (store)
 		want |= sampled(v, SIM_STORES);
-	if (!v->sampled) {
+	/* Under SRRIP every hit counts. */
+	if (!v->sampled && !v->l1.srrip) {
 		v->last[0] = vaddr >> m->map.line_shift;
 		v->last[1] = store ? v->last[0] : NO_LINE;
 	}

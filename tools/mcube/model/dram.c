@@ -25,6 +25,21 @@ void dram_init(struct dram *d, const struct address_map *map)
 	d->next = DRAM_NEVER;
 }
 
+/*
+ * Nothing is pending, and all that was asked for up to a time beyond @now has been
+ * carried out: whoever asks next, perhaps before that time, finds no bank or bus
+ * taken later than @now.
+ */
+void dram_settle(struct dram *d, uint64_t now)
+{
+	for (unsigned int i = 0; i < SIM_MAX_BANKS; i++) {
+		if (d->bank[i].ready > now)
+			d->bank[i].ready = now;
+		if (d->bus[i] > now)
+			d->bus[i] = now;
+	}
+}
+
 static uint64_t starts(const struct dram *d, const struct dram_request *r)
 {
 	return later(r->arrival, d->bank[r->bank].ready);

@@ -80,6 +80,7 @@ struct dram {
 
 void dram_init(struct dram *d, const struct address_map *map);
 void dram_clear(struct dram *d);
+void dram_settle(struct dram *d, uint64_t now);
 void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
 		 bool awaited);
 void dram_serve(struct dram *d, struct dram_done *done);

@@ -11,7 +11,9 @@
  * A CPU with nothing queued may yet ask for something, at its clock plus the
  * cycles that it has run since: beyond that time nothing is served, or the order
  * would depend on the quantum. What is left stays queued to the next merge.
- * Only where everything has to be settled (all) that bound is ignored.
+ * Only where everything has to be settled (all) that bound is ignored: the guest
+ * reads its counters. Who is behind then and asks for a line or a bank finds what
+ * was served before its time, but does not wait for it (dram_settle()).
  */
 #include "model.h"
 
@@ -31,7 +33,6 @@ static void finish(struct model *m, const struct dram_done *done)
 	uint64_t latency;
 
 	v->count[SIM_DRAM_ACCESSES]++;
-	v->count[SIM_BANK_WAITS] += done->waited;
 	bank->refs++;
 	switch (done->row) {
 	case ROW_HIT:
@@ -50,6 +51,7 @@ static void finish(struct model *m, const struct dram_done *done)
 	}
 	if (!d->awaited)
 		return;
+	v->count[SIM_BANK_WAITS] += done->waited;
 	/* Write-backs and prefetches have no address to show, so only these count. */
 	if (done->row == ROW_HIT)
 		want = sampled(v, SIM_ROW_HITS);

@@ -29,13 +29,21 @@ static uint64_t estimate(const struct vcpu *v)
 		(uint64_t)(v->queued_demand + v->blocked) * (v->latency >> 4);
 }
 
-static void new_epoch(struct model *m)
+/* The clock of the CPU that is most behind; UINT64_MAX if all are halted. */
+static uint64_t most_behind(const struct model *m)
 {
 	uint64_t lowest = UINT64_MAX;
 
 	for (unsigned int i = 0; i < m->ncpus; i++)
 		if (!m->vcpu[i].idle && estimate(&m->vcpu[i]) < lowest)
 			lowest = estimate(&m->vcpu[i]);
+	return lowest;
+}
+
+static void new_epoch(struct model *m)
+{
+	uint64_t lowest = most_behind(m);
+
 	if (lowest == UINT64_MAX)
 		return;
 	m->epoch_end = lowest + m->machine.quantum;
@@ -51,15 +59,10 @@ static void new_epoch(struct model *m)
 /* A CPU that was halted runs again: it has slept until now. */
 static void resume(struct model *m, struct vcpu *v)
 {
-	uint64_t now = UINT64_MAX;
+	uint64_t now;
 
 	model_merge(m, false);
-	for (unsigned int i = 0; i < m->ncpus; i++) {
-		const struct vcpu *w = &m->vcpu[i];
-
-		if (!w->idle && estimate(w) < now)
-			now = estimate(w);
-	}
+	now = most_behind(m);
 	if (now == UINT64_MAX || now < m->served)
 		now = m->served;
 	v->idle = false;
@@ -78,6 +81,8 @@ static void resume(struct model *m, struct vcpu *v)
 static void settle(struct model *m, bool all)
 {
 	model_merge(m, all);
+	if (all)
+		dram_settle(&m->dram, most_behind(m));
 	model_publish(m);
 	new_epoch(m);
 }

@@ -238,6 +238,22 @@ TEST(srrip_resists_scans)
 	EXPECT_EQ(misses_under_scans("srrip"), 0);
 }
 
+/* Of the first level, too, where a line that is used in a row is not looked up. */
+TEST(srrip_in_the_first_level)
+{
+	struct rig *r = rig_make(1, "l1.size", "256", "l1.ways", "4", "l1.policy", "srrip", NULL);
+
+	rig_load_line(r, 0);
+	rig_load_line(r, 0);
+	EXPECT_FALSE(vcpu_repeat(&r->model, &r->model.vcpu[0], 1ull << 47, 8, false));
+	for (u64 l = 1; l < 5; l++)
+		rig_load_line(r, l);
+	EXPECT_EQ(rig_count(r, 0, SIM_L1_MISSES), 5);
+	rig_load_line(r, 0);
+	EXPECT_EQ(rig_count(r, 0, SIM_L1_MISSES), 5);
+	rig_free(r);
+}
+
 /* Each line that was stored to is written back once, when it leaves. */
 TEST(write_backs)
 {
