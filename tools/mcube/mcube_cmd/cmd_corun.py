@@ -12,10 +12,11 @@ seconds.
 import os
 import platform
 import signal
+import subprocess
 import tempfile
 from pathlib import Path
 
-from . import addrmap, corun_report, host, machine, perf, policy, race
+from . import addrmap, corun_report, host, machine, perf, picture, policy, race
 from .term import Failure, print_json
 
 HELP = "run programs alone and together, policies off and on, and compare"
@@ -155,7 +156,8 @@ def measure(args, policies, cpus, events, say):
 
 def prepare(command):
     """What was asked to be run before each run."""
-    status = os.waitstatus_to_exitcode(os.system(command))
+    # What it prints is no part of the result.
+    status = subprocess.run(command, shell=True, stdout=2, check=False).returncode
     if status:
         raise Failure(f"'{command}' failed with status {status}", "have it run by itself first")
 
@@ -175,6 +177,8 @@ def run(args):
     events = choose_events(args, notes)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
+    if args.png:
+        picture.pyplot()    # better now than after the last run
     saved = policy.Saved() if policies[0][0] == "off" else None
     try:
         runs = measure(args, policies, cpus, events,
@@ -189,13 +193,13 @@ def run(args):
         "counted": events.kind, "events": events.roles, "kernel": platform.release(),
         "cpu": machine.cpuinfo().get("model name", platform.machine()),
         "hypervisor": machine.hypervisor(), "map": found.as_json() if found else None}
-    if args.png:
-        corun_report.draw(data, args.png)
     if args.json:
         print_json(data)
     else:
         corun_report.show(data, events)
-        if args.png:
+    if args.png:
+        corun_report.draw(data, args.png)
+        if not args.json:
             print(f"picture: {args.png}")
     return 0
 

@@ -116,10 +116,10 @@ def parse(text, events):
             count = float(field[0].replace(",", "."))   # as some locales write it
         except ValueError:      # <not counted>, <not supported>
             continue
-        for event in events:
-            if same_event(field[2], event):
-                out[event] = (out[event] or 0) + count
-                break
+        # To the letter first: cycles:u and cycles:k are two.
+        for event in [e for e in events if e == field[2]] or \
+                [e for e in events if same_event(field[2], e)][:1]:
+            out[event] = (out[event] or 0) + count
     return out
 
 

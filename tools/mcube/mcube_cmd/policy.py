@@ -41,7 +41,12 @@ class Profile:
         self.path, self.name = path, path.stem
         self.section = {s: [] for s in SECTIONS}
         into = None
-        for n, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as e:
+            raise Failure(f"{path}: cannot be read: {e}",
+                          "make it a text file that all may read, or take it away") from e
+        for n, line in enumerate(lines, 1):
             line = line.strip()
             if not line or line.startswith("#"):
                 continue

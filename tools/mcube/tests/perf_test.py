@@ -48,6 +48,13 @@ class Parse(fake.Case):
         text = "event syntax error: 'nosuch'\n                     \\___ parser error\n"
         self.assertEqual(perf.parse(text, ["cycles"]), {"cycles": None})
 
+    def test_modifiers(self):
+        """Events that differ in their modifiers are two; one without stands for any."""
+        text = "100;;cycles:u;1;100;;\n50;;cycles:k;1;100;;\n"
+        self.assertEqual(perf.parse(text, ["cycles:u", "cycles:k"]),
+                         {"cycles:u": 100, "cycles:k": 50})
+        self.assertEqual(perf.parse("7;;cycles:u;1;100;;\n", ["cycles"]), {"cycles": 7})
+
     def test_split(self):
         """Commas between slashes belong to the event."""
         self.assertEqual(perf.split("cycles,cpu/event=0x3c,umask=1/u,LLC-loads"),

@@ -49,6 +49,14 @@ class Files(fake.Case):
                 self.load(text)
             self.assertIn(f"one.conf:{line}: ", str(caught.exception))
 
+    def test_unreadable(self):
+        """One that is no text is an error with its name."""
+        path = Path(self.root.path, "one.conf")
+        path.write_bytes(b"\xff\xfe\x00")
+        with self.assertRaises(Failure) as caught:
+            policy.Profile(path)
+        self.assertIn("one.conf: cannot be read", str(caught.exception))
+
     def test_outside(self):
         """A profile can name nothing outside mcube's directory."""
         for file in ("/proc/sysrq-trigger", "../../power/state", "alloc/../../x"):
