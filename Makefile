@@ -93,8 +93,8 @@ series: tree ## the series as mail for git am, in build/series/
 series-check: tree ## git am of the series on the archive's 6.12.y point releases
 	@$(DEV)/series.py check
 
-bisect: tree ## each commit of the series links, all options on and all off
-	@$(DEV)/series.py bisect
+bisect: tree ## each commit of the series links, all options on and all off (ONLY="0004 0005")
+	@$(DEV)/series.py bisect $(if $(ONLY),--only $(ONLY))
 
 deb: tree ## installable kernel packages, in build/deb/ (CONFIG=FILE: start from it)
 	@$(DEV)/deps.sh deb

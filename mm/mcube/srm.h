@@ -14,9 +14,9 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
-#include "region.h"
-
 #ifdef CONFIG_MCUBE_SRM
+
+#include "region.h"
 
 /**
  * enum mcube_srm_mode - where the color of a long file's page comes from

@@ -24,7 +24,7 @@ from pathlib import Path
 import kbuild
 import series
 import ui
-from patchfile import overlay_files, series as patches
+from patchfile import claims, overlay_files, series as patches
 from source import TREE
 from ui import BUILD, JOBS, ROOT, Failure
 
@@ -149,6 +149,36 @@ def check_budget():
           f"{lines} added lines (budget {LINES})")
     return [f"over the budget of {HUNKS} hunks or {LINES} lines"] \
         if hunks > HUNKS or lines > LINES else []
+
+
+def included(path):
+    """[(file of the overlay, config symbols around it)] that a C file includes."""
+    out, around = [], []
+    for line in (ROOT / path).read_text("utf-8").splitlines():
+        if m := re.match(r'\s*#\s*include\s+(["<])([^">]+)', line):
+            at = os.path.normpath(os.path.join(os.path.dirname(path), m[2])) \
+                if m[1] == '"' else f"include/{m[2]}"
+            out.append((at, {s for names in around for s in names}))
+        elif m := re.match(r"\s*#\s*(if|endif)(.*)", line):
+            if m[1] == "endif":
+                around.pop()
+            else:
+                around.append(re.findall(r"CONFIG_(\w+)", m[2]))
+    return out
+
+
+def check_order():
+    """No commit's file includes one that a later commit adds, but where it is not read yet."""
+    all_patches = patches()
+    owner, _ = claims(all_patches, overlay_files())
+    since = {s: i for i, p in reversed(list(enumerate(all_patches))) for s in p.config}
+    return [f"{path}: comes with {all_patches[n].name} and includes {at}, which comes with "
+            f"{all_patches[owner[at]].name}"
+            for path, n in owner.items()
+            if path.startswith(("mm/", "drivers/", "include/")) and path.endswith((".c", ".h"))
+            for at, symbols in included(path)
+            if owner.get(at, n) > n
+            and not any(since.get(s, 0) >= owner[at] for s in symbols)]
 
 
 def check_objects():
@@ -278,6 +308,7 @@ def run_checks(report=None):
         ("shellcheck", lambda: check_shell(files)),
         ("codespell", lambda: check_spelling(files)),
         ("budget of edits to existing files", check_budget),
+        ("order of the series", check_order),
         ("kernel-doc", check_kernel_doc),
         ("checkpatch on files", lambda: check_files(files)),
         ("checkpatch on the series", check_mails),

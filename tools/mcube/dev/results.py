@@ -201,6 +201,7 @@ def srm(data):
         rows.setdefault(r["part"], []).append(r)
     main = rows.pop("main", [])
     hits = rows.pop("hitratio", [])
+    where = rows.pop("where", [])
     programs = {(r["machine"], r["fs"], r["program"]): r for r in main}.values()
     cost = lambda key: lambda r: f"{r['file_side'][key]['cycles'] / 1e6:.1f}"  # noqa: E731
     out = [pairs(plain(data["summary"]))]
@@ -221,6 +222,13 @@ def srm(data):
                              "extra misses": whole("extra"), "cut": percent("cut"),
                              "slowdown": "slowdown", "loss": percent("loss"),
                              "placed": pages("placed"), "missed": pages("missed")})]
+    if where:
+        out += ["``--part where``: extra misses of a victim, one in some sampled, by where they "
+                "lie: in the\ncolors reserved for files, in the lines where the struct pages of "
+                "those lie, elsewhere.",
+                table(where, {k: k for k in ("machine", "fs", "program", "victim", "policy")}
+                      | {"extra misses": whole("extra")}
+                      | {k: whole(k) for k in ("reserved", "struct pages", "elsewhere")})]
     if hits:
         out += ["``--part hitratio``: not simulated; reads that the page cache served.",
                 table(hits, {"memory": "memory", "policy": "setting",

@@ -246,14 +246,17 @@ def check(count):
     return 0
 
 
-def bisect():
-    """Link a tiny kernel at each commit, options on and off."""
+def bisect(only):
+    """Link a tiny kernel at each commit, or those only, options on and off."""
     base, patches = read_base(), series()
     if not base:
         raise Failure("there is no build/linux-base yet", "run 'make tree' first")
     before, after = states(patches, base, BASE)
     tree = BUILD / "bisect/linux"
-    names = [f"{p.name} {way}" for p in patches for way in ("off", "on")]
+    wanted = [p for p in patches if not only or p.name[:4] in only]
+    if not wanted:
+        raise Failure(f"no patch begins with {' or '.join(only)}", "see patches/series")
+    names = [f"{p.name} {way}" for p in wanted for way in ("off", "on")]
     steps = Steps("bisect", ["source"] + names)
     steps("source")
     if not tree.is_dir():
@@ -267,6 +270,8 @@ def bisect():
     every = set(kbuild.requests(["mcube"]))
     for patch, files in zip(patches, after):
         symbols |= set(patch.config)
+        if patch not in wanted:
+            continue
         for path in made - set(files):
             (tree / path).unlink(missing_ok=True)
         write_files(tree, files)
@@ -282,7 +287,7 @@ def bisect():
     write_files(tree, before)
     if failed:
         raise Failure("does not build: " + ", ".join(failed), f"the log is {log}")
-    steps.done(f"{len(patches)} commits link with all options on and with all off")
+    steps.done(f"{len(wanted)} commits link with all options on and with all off")
     return 0
 
 
@@ -293,13 +298,15 @@ def run():
     parser.add_argument("command", choices=["emit", "check", "bisect"])
     parser.add_argument("--count", type=int, default=3,
                         help="check: point releases needed at least")
+    parser.add_argument("--only", nargs="+", metavar="NNNN",
+                        help="bisect: these patches alone, by their numbers")
     args = parser.parse_args()
     with ui.lock("series"):
         if args.command == "emit":
             return emit()
         if args.command == "check":
             return check(args.count)
-        return bisect()
+        return bisect(args.only)
 
 
 if __name__ == "__main__":
