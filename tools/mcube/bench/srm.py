@@ -27,6 +27,7 @@ import srm_guest
 import srm_hits
 import srm_main
 import srm_parts
+import srm_where
 import ui
 from lab import Failure
 from modelled import Model
@@ -50,7 +51,8 @@ def part(name):
         summarize=functools.partial(srm_parts.summarize, name))
 
 
-PARTS = {"main": srm_main, **{n: part(n) for n in TITLES}, "hitratio": srm_hits}
+PARTS = {"main": srm_main, **{n: part(n) for n in TITLES}, "hitratio": srm_hits,
+         "where": srm_where}
 MACHINES = ("small", "xeon5355", "sliced")
 VICTIMS = ("sort", "fft", "spmm", "lu")
 FILE_PROGRAMS = ("grep", "tar", "diff", "fio-mail", "rg-mmap", "rg-read", "fio-mmap")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""bench-srm: where in the cache the victims' misses are that SRM-buffer leaves.
+
+Misses of a victim alone and beside a program, sampled with their physical addresses;
+what it has more beside the program, by where the lines lie:
+
+reserved        in a color that is reserved for files, where the stream is
+struct pages    in other colors, in the lines of a page in which the struct pages of
+                reserved frames lie: these are 64 bytes each, side by side, so that
+                those of a color that the lowest bits of the frame number make up have
+                one line in nr_colors, in pages of every color
+elsewhere       the reader's own memory, and the kernel's for it: buffers, page tables,
+                inodes, dentries
+
+Only for machines whose colors are the lowest bits of the frame number.
+"""
+
+import collections
+import functools
+
+import lab  # first: it makes the other packages importable
+import srm_guest
+from lab import Failure
+from modelled import Model
+
+TITLE = "where the misses lie that are left"
+POLICIES = {"off": "off", "srm": "256"}
+VICTIMS = ("sort", "lu")
+PERIOD = 20
+LINE, PAGE = 64, 4096
+CLASSES = ("reserved", "struct pages", "elsewhere")
+RATE = "/proc/sys/kernel/perf_event_max_sample_rate"
+
+
+def script(programs, kib):
+    """What a guest does."""
+    def sample(victim, name):
+        return (f"perf record -q -o /tmp/where -e mcube_sim/llc_misses/ -c {PERIOD} -d "
+                f"--phys-data -- /guest/victims -k {kib} {victim} > /dev/null; "
+                f"perf script -i /tmp/where -F phys_addr > /results/{name}.{victim}")
+
+    # What the kernel drops of samples would be missing in some class.
+    lines = [f"echo 10000000 > {RATE}"]
+    for policy, setting in POLICIES.items():
+        lines += [f"policy {setting}"] + [sample(v, f"{policy}.alone") for v in VICTIMS]
+        for p in programs:
+            lines += [f"refill {p}", f"stream {p}", "sleep 0.1"]
+            lines += [sample(v, f"{policy}.{p}") for v in VICTIMS]
+            lines += ["quiet", f"echo where: {policy} {p}, done"]
+    return lines
+
+
+def colors_of(machine):
+    """Number of colors, if they are the lowest bits of the frame number; else 0."""
+    masks = Model(machine).description["color_map"].split()
+    plain = [f"{PAGE << i:#x}" for i in range(len(masks))]
+    return 1 << len(masks) if masks == plain else 0
+
+
+def guest(args, machine):
+    """Run one guest."""
+    kib, fs = srm_guest.kib(machine), args.fs[0]
+    srm_guest.boot(f"where-{machine}-{fs}", script(args.programs, kib),
+                   {"machine": machine, "fs": fs, "programs": args.programs},
+                   fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
+
+
+def guests(args):
+    """Jobs: a machine each, on the first of the file systems."""
+    return [functools.partial(guest, args, m) for m in args.machine if colors_of(m)]
+
+
+def classes(path, colors):
+    """{class: misses} of a file of samples."""
+    addresses = [int(x, 16) for x in path.read_text("utf-8").split()]
+    if not addresses:
+        raise Failure(f"{path}: no samples", "the guest's kernel needs CONFIG_MCUBE_SIM_PMU")
+    reserved = colors // 16
+    found = collections.Counter()
+    for a in addresses:
+        if a // PAGE % colors < reserved:
+            found["reserved"] += PERIOD
+        elif a % PAGE // LINE % colors < reserved:
+            found["struct pages"] += PERIOD
+        else:
+            found["elsewhere"] += PERIOD
+    return found
+
+
+def rows_of(name, options):
+    """Rows of one guest."""
+    folder, colors = srm_guest.folder_of(name), colors_of(options["machine"])
+    rows = []
+    for p in options["programs"]:
+        for v in VICTIMS:
+            for policy in POLICIES:
+                beside = classes(folder / f"{policy}.{p}.{v}", colors)
+                alone = classes(folder / f"{policy}.alone.{v}", colors)
+                extra = {c: beside[c] - alone[c] for c in CLASSES}
+                rows.append({"part": "where", "machine": options["machine"],
+                             "fs": options["fs"], "program": p, "victim": v,
+                             "policy": policy, "colors": colors,
+                             "extra": sum(extra.values())} | extra)
+    return rows
+
+
+def show(rows):
+    """The table."""
+    print(f"\nwhere: {TITLE}\nsimulated; extra LLC misses of a victim beside a program, one in "
+          f"{PERIOD} sampled\n")
+    body = [[r["machine"], r["fs"], r["program"], r["victim"], r["policy"], f"{r['extra']:,}",
+             *(f"{r[c]:,}" for c in CLASSES)] for r in rows]
+    print("\n".join("  " + x for x in lab.table(
+        ["machine", "fs", "program", "victim", "policy", "extra misses", *CLASSES], body)))
+
+
+def summarize(rows):
+    """Keys of the summary: shares of what is left."""
+    left = [r for r in rows if r["policy"] == "srm"]
+    total = sum(r["extra"] for r in left)
+    return {f"left_{c.replace(' ', '_')}_share": sum(r[c] for r in left) / total
+            for c in CLASSES} if total > 0 else {}
