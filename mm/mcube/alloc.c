@@ -293,8 +293,11 @@ static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 /* What an interrupt, or reclaim on the way, allocates is not what is meant. */
 static u32 task_hint(void)
 {
-	return in_task() && !(current->flags & PF_MEMALLOC) ?
-		current->mcube_hint : 0;
+	u32 hint = current->mcube_hint;
+
+	if (likely(!hint))
+		return 0;
+	return in_task() && !(current->flags & PF_MEMALLOC) ? hint : 0;
 }
 
 static void count_hinted(u32 hint)
