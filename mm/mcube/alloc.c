@@ -408,19 +408,19 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
  * @zone: zone that has passed the checks of the request.
  * @migratetype: of the request.
  *
- * Context: process; a pcp lock may be held, zone->lock may not.
+ * Context: process, mcube_wants_bulk() having said so; a pcp lock may be held,
+ * zone->lock may not.
  * Return: a free page, to be prepared like one from the buddy lists, or NULL
  * if there is none of that color.
  */
 struct page *mcube_rmqueue_hinted(struct zone *zone, int migratetype)
 {
 	struct mcube_store *s;
-	u32 hint;
 
 	guard(rcu)();
 	s = rcu_dereference(zone->mcube);
-	hint = task_hint();
-	return likely(s && hint) ? serve_hinted(s, migratetype, hint) : NULL;
+	return likely(s) ? serve_hinted(s, migratetype, current->mcube_hint) :
+			   NULL;
 }
 
 /* A frame came back that a key had run dry of: searches shall find it. */

@@ -286,14 +286,17 @@ static bool choose(struct choice *c, struct address_space *mapping,
 /* @nr pages were allocated; if they have other colors, the run ends. */
 static void chosen(const struct choice *c, unsigned int nr, bool served)
 {
-	u32 run = served ? mcube_run_make(c->epoch, c->region,
-					  c->left - min(c->left, nr)) : 0;
+	u32 run = 0;
 
 	count(c->stat, nr);
 	if (!served && c->stat != MCUBE_SRM_HOPPED)
 		count(MCUBE_SRM_MISSED, nr);
-	if (c->run)
-		WRITE_ONCE(*c->run, run);
+	if (!c->run)
+		return;
+	if (served)
+		run = mcube_run_make(c->epoch, c->region,
+				     c->left - min(c->left, nr));
+	WRITE_ONCE(*c->run, run);
 }
 
 /**
