@@ -156,21 +156,42 @@ int mcube_on(const char *seed, const char *colors, const char *banks)
 	return ret;
 }
 
+/* On one node, or wherever there is any if @node is negative: all but @keep pages. */
+static void set_aside(int node, long keep)
+{
+	char pool[128] = MCUBE_POOL, free[128] = "/proc/vmstat";
+	long pages, spare;
+
+	if (node >= 0) {
+		snprintf(pool, sizeof(pool), MCUBE_NODES
+			 "/node%d/hugepages/hugepages-2048kB/nr_hugepages", node);
+		snprintf(free, sizeof(free), MCUBE_NODES "/node%d/vmstat", node);
+	}
+	pages = mcube_read_num(pool);
+	spare = mcube_field(free, "nr_free_pages") - keep;
+	if (pages >= 0 && spare > 0)
+		mcube_write_num(pool, pages + spare / (long)HUGE_PAGES);
+}
+
 /*
  * Keep free memory but @mib away in the hugetlb pool, where nobody touches it:
- * what has to fill memory is done sooner.  The pool as it is then.
+ * what has to fill memory is done sooner.  The pool as it is then.  Each node is
+ * left the same; by itself the pool takes the same from each, and leaves next to
+ * nothing of the one that has less.
  *
  * It takes whole blocks, and what is left are the broken ones first: who needs
  * whole blocks should leave more than he needs.
  */
 long mcube_set_aside(unsigned long mib)
 {
-	long pool = mcube_read_num(MCUBE_POOL);
-	long spare = mcube_field("/proc/vmstat", "nr_free_pages") -
-		     (long)(mib * (MIB / PAGE_SIZE_));
+	long keep = mib * (MIB / PAGE_SIZE_);
+	int node, max = mcube_max_node();
 
-	if (pool >= 0 && spare > 0)
-		mcube_write_num(MCUBE_POOL, pool + spare / (long)HUGE_PAGES);
+	if (!mcube_exists(MCUBE_NODES "/node0"))
+		set_aside(-1, keep);
+	else
+		for (node = 0; node <= max; node++)
+			set_aside(node, keep / (max + 1));
 	return mcube_read_num(MCUBE_POOL);
 }
 
@@ -368,8 +389,7 @@ int mcube_max_node(void)
 	int node, max = 0;
 
 	for (node = 0; node < 64; node++) {
-		snprintf(path, sizeof(path), "/sys/devices/system/node/node%d",
-			 node);
+		snprintf(path, sizeof(path), MCUBE_NODES "/node%d", node);
 		if (mcube_exists(path))
 			max = node;
 	}
@@ -383,7 +403,7 @@ static void drain_node(int node)
 
 	for (block = 0; block < 4096; block++) {
 		snprintf(path, sizeof(path),
-			 "/sys/devices/system/node/node%d/memory%ld", node, block);
+			 MCUBE_NODES "/node%d/memory%ld", node, block);
 		if (!mcube_exists(path))
 			continue;
 		if (first < 0)

@@ -5,11 +5,13 @@
  * With the classic LRU lists and with MGLRU.  Needs the disk that srm.c needs.
  *
  * Files are holes, so that the device has no part.  What is not needed of memory
- * is set aside in the hugetlb pool.
+ * is set aside in the hugetlb pool.  Readers stay on one CPU: a run that has been
+ * dealt by what its node has goes on where the reader does.
  */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -75,7 +77,10 @@ static int stream(const char *path)
 FIXTURE_SETUP(refill)
 {
 	const char *why = srm_unusable(), *dir;
+	cpu_set_t first;
 
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
 	mcube_save(&self->saved);
 	self->pool = mcube_read_num(MCUBE_POOL);
 	if (why)
@@ -91,6 +96,7 @@ FIXTURE_SETUP(refill)
 	snprintf(self->fill, sizeof(self->fill), "%s/mcube-fill", dir);
 	snprintf(self->more, sizeof(self->more), "%s/mcube-more", dir);
 	snprintf(self->kept, sizeof(self->kept), "%s/mcube-kept", dir);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(first), &first));
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write(LRU_GEN, variant->lru_gen));
 	srm_forget_files();
@@ -140,7 +146,7 @@ TEST_F_TIMEOUT(refill, runs_keep_their_color, 300)
 	EXPECT_LT(0, refilled);
 	/* Never more than was asked for: what a run takes. */
 	EXPECT_GE((long)MORE * 5 / 4, refilled);
-	EXPECT_GE(pages / 50, missed);
+	EXPECT_GE(pages / 20, missed);
 }
 
 TEST_F_TIMEOUT(refill, switched_off, 300)
@@ -187,16 +193,45 @@ static char *map_kept(FIXTURE_DATA(refill) *self)
 	return p;
 }
 
+/*
+ * Read @kept some times, in a group of its own, which is promised @low.
+ * Return: why it cannot be done, or NULL.
+ */
+static const char *read_in_group(const char *kept, const char *low, int times)
+{
+	int status;
+
+	mcube_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+		return "no cgroup2 on /sys/fs/cgroup";
+	if (mcube_write(CGROUP "/memory.low", low))
+		return "no memory controller";
+	if (!fork()) {
+		status = mcube_write(CGROUP "/cgroup.procs", "0");
+		while (!status && times--)
+			status = stream(kept);
+		_exit(status ? 1 : 0);
+	}
+	return wait(&status) < 0 || status ? "the group did not read" : NULL;
+}
+
 /* Stream through memory, for which refill evicts, but not of @kept's pages. */
 static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) *self,
-			char *kept, bool used)
+			const char *low, int times, bool used)
 {
+	const char *why = read_in_group(self->kept, low, times);
 	long refilled, stolen;
+	size_t left;
+	char *p;
 	int i;
 
+	if (why)
+		SKIP(return, "%s", why);
+	p = map_kept(self);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(KEPT, resident(p, KEPT));
 	ASSERT_EQ(0, stream(self->fill));
 	refilled = srm_stat("refilled");
-	stolen = mcube_field("/proc/vmstat", "pgsteal_file");
 	for (i = 0; i < 4; i++) {
 		if (used)
 			ASSERT_EQ(0, stream(self->kept));
@@ -204,52 +239,28 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) 
 		ASSERT_EQ(0, unlink(self->more));
 		ASSERT_EQ(0, make_hole(self->more, MORE));
 	}
+	left = resident(p, KEPT);
+	munmap(p, KEPT * PAGE_SIZE_);
 	EXPECT_LT(refilled, srm_stat("refilled"));
-	/* Reclaim may take some on a node that is full; refill may not. */
-	stolen = mcube_field("/proc/vmstat", "pgsteal_file") - stolen;
-	EXPECT_LE(KEPT * 95 / 100, resident(kept, KEPT) + stolen) {
-		TH_LOG("%zu of %lu pages left, %ld reclaimed", resident(kept, KEPT), KEPT,
-		       stolen);
-	}
+	/*
+	 * Reclaim may take some on a node that is full, and counts them; refill may
+	 * not.  A group's counters are added up every two seconds.
+	 */
+	sleep(3);
+	stolen = mcube_field(CGROUP "/memory.stat", "pgsteal");
+	TH_LOG("%zu of %lu pages left, %ld reclaimed", left, KEPT, stolen);
+	EXPECT_LE(KEPT * 95 / 100, left + stolen);
 }
 
 TEST_F_TIMEOUT(refill, what_is_used_again_stays, 300)
 {
-	char *p = map_kept(self);
-	int i;
-
-	ASSERT_NE(MAP_FAILED, p);
-	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, stream(self->kept));
-	expect_kept(_metadata, self, p, true);
-	munmap(p, KEPT * PAGE_SIZE_);
+	expect_kept(_metadata, self, "0", 4, true);
 }
 
 /* Once used, but by a group that has been promised it. */
 TEST_F_TIMEOUT(refill, what_is_promised_stays, 300)
 {
-	int status;
-	char *p;
-
-	mcube_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-	if (mkdir(CGROUP, 0755) && errno != EEXIST)
-		SKIP(return, "no cgroup2 on /sys/fs/cgroup");
-	if (mcube_write(CGROUP "/memory.low", "64M")) {
-		rmdir(CGROUP);
-		SKIP(return, "no memory controller");
-	}
-	if (!fork()) {
-		if (mcube_write(CGROUP "/cgroup.procs", "0"))
-			_exit(1);
-		_exit(stream(self->kept) ? 2 : 0);
-	}
-	ASSERT_LT(0, wait(&status));
-	ASSERT_EQ(0, status);
-	p = map_kept(self);
-	ASSERT_NE(MAP_FAILED, p);
-	ASSERT_EQ(KEPT, resident(p, KEPT));
-	expect_kept(_metadata, self, p, false);
-	munmap(p, KEPT * PAGE_SIZE_);
+	expect_kept(_metadata, self, "64M", 1, false);
 }
 
 TEST_HARNESS_MAIN
