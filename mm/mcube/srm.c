@@ -131,43 +131,53 @@ static void blocks_too(struct zone *zone)
 }
 
 /*
- * Free frames by region where the page allocator will look first, which is the
- * first zone above its low watermark; if there is none, in all zones.
- * Return: the node of that zone, or of the first of all; NUMA_NO_NODE if blocks
- * can still be had there, or none has a store that the task may use.
+ * The zone that the page allocator will use for the task: the first above its low
+ * watermark, else above its minimum.  Below that the task has pages reclaimed, and
+ * takes them from the first if there are some.  NULL if none has a store.
+ */
+static struct zone *zone_in_turn(void)
+{
+	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+	struct zone *zone, *above_min = NULL, *first = NULL;
+	int idx = gfp_zone(gfp);
+	struct zoneref *ref;
+
+	for_each_zone_zonelist(zone, ref, node_zonelist(numa_mem_id(), gfp), idx) {
+		if (!rcu_access_pointer(zone->mcube) ||
+		    !cpuset_zone_allowed(zone, gfp))
+			continue;
+		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone), idx, 0))
+			return zone;
+		if (!above_min &&
+		    zone_watermark_ok(zone, 0, min_wmark_pages(zone), idx, 0))
+			above_min = zone;
+		if (!first)
+			first = zone;
+	}
+	return above_min ?: first;
+}
+
+/*
+ * Free frames by region in that zone; what others have would not be used.
+ * Return: its node; NUMA_NO_NODE if blocks can still be had there, or if there
+ * is no such zone.
  */
 static int count_free(void)
 {
-	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
-	size_t size = mcube_srm_regions.nr * sizeof(region_free[0]);
 	struct mcube_store *s;
-	struct zoneref *ref;
 	struct zone *zone;
-	bool blocks, first;
-	int nid = NUMA_NO_NODE;
 
-	memset(region_free, 0, size);
+	memset(region_free, 0, mcube_srm_regions.nr * sizeof(region_free[0]));
 	guard(rcu)();
-	for_each_zone_zonelist(zone, ref, node_zonelist(numa_mem_id(), gfp),
-			       gfp_zone(gfp)) {
-		s = rcu_dereference(zone->mcube);
-		if (!s || !cpuset_zone_allowed(zone, gfp))
-			continue;
-		blocks = mcube_may_take(zone);
-		first = blocks || zone_watermark_ok(zone, 0,
-						    low_wmark_pages(zone),
-						    gfp_zone(gfp), 0);
-		if (first)
-			memset(region_free, 0, size);
-		add_counts(s);
-		if (blocks)
-			blocks_too(zone);
-		if (first)
-			return blocks ? NUMA_NO_NODE : zone_to_nid(zone);
-		if (nid == NUMA_NO_NODE)
-			nid = zone_to_nid(zone);
-	}
-	return nid;
+	zone = zone_in_turn();
+	s = zone ? rcu_dereference(zone->mcube) : NULL;
+	if (!s)
+		return NUMA_NO_NODE;
+	add_counts(s);
+	if (!mcube_may_take(zone))
+		return zone_to_nid(zone);
+	blocks_too(zone);
+	return NUMA_NO_NODE;
 }
 
 static bool has_mempolicy(void)
