@@ -193,7 +193,7 @@ static void full_cache(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(srm_folios) *self, const char *lru_gen)
 {
 	long pages, missed, reclaimed;
-	size_t half;
+	size_t half, full;
 	int fd;
 
 	if (mcube_write(LRU_GEN, lru_gen))
@@ -202,19 +202,22 @@ static void full_cache(struct __test_metadata *_metadata,
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	srm_forget_files();
+	/* The pool takes whole blocks, and shall not leave pieces alone. */
+	ASSERT_EQ(0, mcube_write("/proc/sys/vm/compact_memory", "1"));
 	mcube_set_aside(512);
-	half = mcube_field("/proc/vmstat", "nr_free_pages") / 16 * 16;
+	half = mcube_field("/proc/vmstat", "nr_free_pages") / 64 * 64;
+	full = half / 4 * 5;
 	snprintf(self->file, sizeof(self->file), "%s/mcube-folios", self->dir);
 	fd = open(self->file, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, ftruncate(fd, 2 * half * PAGE_SIZE_));
+	ASSERT_EQ(0, ftruncate(fd, (full + half) * PAGE_SIZE_));
 	close(fd);
 	ASSERT_EQ(0, switch_on(0));
-	ASSERT_EQ(0, read_through(self->file, 0, half));
+	ASSERT_EQ(0, read_through(self->file, 0, full));
 	pages = srm_stat("file_pages");
 	missed = srm_stat("missed");
 	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled");
-	ASSERT_EQ(0, read_through(self->file, half, 2 * half));
+	ASSERT_EQ(0, read_through(self->file, full, full + half));
 	pages = srm_stat("file_pages") - pages;
 	missed = srm_stat("missed") - missed;
 	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled") -
