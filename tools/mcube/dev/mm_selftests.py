@@ -7,11 +7,13 @@ store off, and with it on, in equal guests with two nodes. The result of a test
 is its exit status and how many of its cases passed, failed and were skipped;
 the store is right if a row says the same three times. Some of these tests race
 against the clock: a row that differs is run again, and counts as "varies" if
-all three kernels have given one and the same result. Prints a table and writes
+all three kernels have given one and the same result. The guests run side by side,
+so that what slows the host down slows all three. Prints a table and writes
 build/results/mm-selftests.json.
 """
 
 import argparse
+import concurrent.futures
 import json
 import re
 import subprocess
@@ -133,6 +135,13 @@ def variant(name, folder, args, tests):
     return out, "clean" if result.ok else result.why()
 
 
+def variants(folder, args, tests):
+    """All guests at once; [(kernel, ({test: outcome}, console))]."""
+    with concurrent.futures.ThreadPoolExecutor(len(VARIANTS)) as pool:
+        return list(zip(VARIANTS, pool.map(
+            lambda name: variant(name, folder, args, tests), VARIANTS)))
+
+
 def common(got, test):
     """A result that every kernel has given, if there is one."""
     return set.intersection(*(set(got[v][test]) for v in VARIANTS))
@@ -148,19 +157,17 @@ def run():
     parser.add_argument("--only", help="expression on test names")
     args = parser.parse_args()
     tests = {k: v for k, v in TESTS.items() if not args.only or re.search(args.only, k)}
-    steps = Steps("mm-selftests", ["build the tests", *VARIANTS, "again", "compare"])
+    steps = Steps("mm-selftests", ["build the tests", "three guests", "again", "compare"])
     steps("build the tests")
     folder = build()
     got, consoles = {}, {}
-    for name in VARIANTS:
-        steps(name)
-        first, consoles[name] = variant(name, folder, args, tests)
+    steps("three guests")
+    for name, (first, consoles[name]) in variants(folder, args, tests):
         got[name] = {test: [result] for test, result in first.items()}
     steps("again")
     for _ in range(args.again):
         again = {t: c for t, c in tests.items() if not common(got, t)}
-        for name in VARIANTS if again else ():
-            more, console = variant(name, folder, args, again)
+        for name, (more, console) in variants(folder, args, again) if again else ():
             consoles[name] = console if consoles[name] == "clean" else consoles[name]
             for test, result in more.items():
                 got[name][test].append(result)
