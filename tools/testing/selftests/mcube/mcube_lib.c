@@ -179,14 +179,16 @@ static void set_aside(int node, long keep)
  * left the same; by itself the pool takes the same from each, and leaves next to
  * nothing of the one that has less.
  *
- * It takes whole blocks, and what is left are the broken ones first: who needs
- * whole blocks should leave more than he needs.
+ * It takes whole blocks, and what is left are the broken ones first.  Memory is
+ * compacted before, so that it is not pieces alone, in which neither the store nor
+ * refill finds anything; who needs whole blocks should leave more than he needs.
  */
 long mcube_set_aside(unsigned long mib)
 {
 	long keep = mib * (MIB / PAGE_SIZE_);
 	int node, max = mcube_max_node();
 
+	mcube_write("/proc/sys/vm/compact_memory", "1");
 	if (!mcube_exists(MCUBE_NODES "/node0"))
 		set_aside(-1, keep);
 	else

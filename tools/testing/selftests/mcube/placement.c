@@ -381,7 +381,7 @@ TEST_F_TIMEOUT(placement, pages_stay_on_their_node, 300)
 		SKIP(return, "the machine has one node");
 	for (node = 0; node <= max; node++) {
 		snprintf(path, sizeof(path),
-			 "/sys/devices/system/node/node%d/meminfo", node);
+			 MCUBE_NODES "/node%d/meminfo", node);
 		if (!mcube_exists(path) || mcube_bind(node))
 			continue;
 		n = affordable(32, 512);

@@ -202,8 +202,6 @@ static void full_cache(struct __test_metadata *_metadata,
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	srm_forget_files();
-	/* The pool takes whole blocks, and shall not leave pieces alone. */
-	ASSERT_EQ(0, mcube_write("/proc/sys/vm/compact_memory", "1"));
 	mcube_set_aside(512);
 	half = mcube_field("/proc/vmstat", "nr_free_pages") / 64 * 64;
 	full = half / 4 * 5;

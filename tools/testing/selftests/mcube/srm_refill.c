@@ -5,11 +5,10 @@
  * With the classic LRU lists and with MGLRU.  Needs the disk that srm.c needs.
  *
  * Files are holes, so that the device has no part.  What is not needed of memory
- * is set aside in the hugetlb pool, after compaction: the pool takes whole blocks,
- * and what it leaves should not be the pieces of others alone, as refill looks at
- * the store's.  Watermarks are low: above high ones a color has frames enough even
- * in full memory, and nothing needs to be evicted for it.  Readers stay on one CPU:
- * a run that has been dealt by what its node has goes on where the reader does.
+ * is set aside in the hugetlb pool.  Watermarks are low: above high ones a color
+ * has frames enough even in full memory, and nothing needs to be evicted for it.
+ * Readers stay on one CPU: a run that has been dealt by what its node has goes on
+ * where the reader does.
  */
 
 #include <errno.h>
@@ -106,7 +105,6 @@ FIXTURE_SETUP(refill)
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write(LRU_GEN, variant->lru_gen));
 	srm_forget_files();
-	ASSERT_EQ(0, mcube_write("/proc/sys/vm/compact_memory", "1"));
 	ASSERT_EQ(0, mcube_write_num(MIN_FREE, 8192));
 	mcube_set_aside(PLAYGROUND);
 	free = mcube_field("/proc/vmstat", "nr_free_pages");
@@ -206,33 +204,36 @@ static char *map_kept(FIXTURE_DATA(refill) *self)
 	return p;
 }
 
-/*
- * Read @kept some times, in a group of its own, which is promised @low.
- * Return: why it cannot be done, or NULL.
- */
-static const char *read_in_group(const char *kept, const char *low, int times)
+/* A group that is promised @low.  Return: why there can be none, or NULL. */
+static const char *make_group(const char *low)
 {
-	int status;
-
 	mcube_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	if (mkdir(CGROUP, 0755) && errno != EEXIST)
 		return "no cgroup2 on /sys/fs/cgroup";
 	if (mcube_write(CGROUP "/memory.low", low))
 		return "no memory controller";
+	return NULL;
+}
+
+/* Read @kept some times in that group.  Return: the reader's status, or < 0. */
+static int read_in_group(const char *kept, int times)
+{
+	int status;
+
 	if (!fork()) {
 		status = mcube_write(CGROUP "/cgroup.procs", "0");
 		while (!status && times--)
 			status = stream(kept);
 		_exit(status ? 1 : 0);
 	}
-	return wait(&status) < 0 || status ? "the group did not read" : NULL;
+	return wait(&status) < 0 ? -1 : status;
 }
 
 /* Stream through memory, for which refill evicts, but not of @kept's pages. */
 static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) *self,
 			const char *low, int times, bool used)
 {
-	const char *why = read_in_group(self->kept, low, times);
+	const char *why = make_group(low);
 	long refilled, stolen;
 	size_t left;
 	char *p;
@@ -240,6 +241,7 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) 
 
 	if (why)
 		SKIP(return, "%s", why);
+	ASSERT_EQ(0, read_in_group(self->kept, times));
 	p = map_kept(self);
 	ASSERT_NE(MAP_FAILED, p);
 	ASSERT_EQ(KEPT, resident(p, KEPT));
