@@ -168,9 +168,11 @@ static void set_aside(int node, long keep)
 		snprintf(free, sizeof(free), MCUBE_NODES "/node%d/vmstat", node);
 	}
 	pages = mcube_read_num(pool);
-	spare = mcube_field(free, "nr_free_pages") - keep;
-	if (pages >= 0 && spare > 0)
-		mcube_write_num(pool, pages + spare / (long)HUGE_PAGES);
+	spare = mcube_field(free, "nr_free_pages") - keep / 2;
+	if (pages < 0 || spare < keep / 2)
+		return;
+	mcube_write_num(pool, pages + spare / (long)HUGE_PAGES);
+	mcube_write_num(pool, mcube_read_num(pool) - keep / 2 / (long)HUGE_PAGES);
 }
 
 /*
@@ -179,9 +181,9 @@ static void set_aside(int node, long keep)
  * left the same; by itself the pool takes the same from each, and leaves next to
  * nothing of the one that has less.
  *
- * It takes whole blocks, and what is left are the broken ones first.  Memory is
- * compacted before, so that it is not pieces alone, in which neither the store nor
- * refill finds anything; who needs whole blocks should leave more than he needs.
+ * The pool takes whole blocks, and what it leaves are the broken ones, of which
+ * neither the store nor refill has anything.  So memory is compacted before, and
+ * half of what is left are blocks that the pool had and gives back.
  */
 long mcube_set_aside(unsigned long mib)
 {
