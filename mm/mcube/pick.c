@@ -31,6 +31,7 @@
 #include <linux/bitmap.h>
 #include <linux/list.h>
 #include <linux/mcube.h>
+#include <linux/mcube_map.h>
 #include <linux/mcube_types.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
@@ -187,4 +188,50 @@ struct page *mcube_pick(struct zone *zone, unsigned int order, int migratetype,
 	}
 	spin_unlock_irqrestore(&zone->lock, flags);
 	return page;
+}
+
+static void count_frames(const struct mcube_dim *dim, unsigned long pfn,
+			 unsigned int nr, unsigned int *found)
+{
+	while (nr--)
+		found[mcube_dim_value(dim, pfn++)]++;
+}
+
+/**
+ * mcube_pick_count() - frames that mcube_pick() would find, by color
+ * @zone: in its movable blocks that are smaller than a pageblock.
+ * @found: by color, filled in.
+ *
+ * Looks at the first blocks of each order, as mcube_pick() does.  That is little
+ * of all that is free, but the page allocator puts what was freed last there.
+ *
+ * Context: any but NMI, no lock of the page allocator held, the store on.
+ */
+void mcube_pick_count(struct zone *zone, unsigned int *found)
+{
+	const struct mcube_dim *dim = &mcube_config.map->color;
+	unsigned int all = 0, size, blocks, i;
+	struct list_head *list;
+	unsigned long flags;
+	struct page *page;
+
+	memset(found, 0, dim->nr_values * sizeof(*found));
+	spin_lock_irqsave(&zone->lock, flags);
+	for (size = 0; size < pageblock_order; size++) {
+		blocks = max(BLOCKS_MAX >> size, BLOCKS_MIN);
+		list = &zone->free_area[size].free_list[MIGRATE_MOVABLE];
+		list_for_each_entry(page, list, buddy_list) {
+			/* Has all colors, nearly the same of each. */
+			if (1U << size >= dim->nr_values)
+				all += (1U << size) / dim->nr_values;
+			else
+				count_frames(dim, page_to_pfn(page), 1U << size,
+					     found);
+			if (!--blocks)
+				break;
+		}
+	}
+	spin_unlock_irqrestore(&zone->lock, flags);
+	for (i = 0; i < dim->nr_values; i++)
+		found[i] += all;
 }

@@ -37,7 +37,8 @@
  *    and looks at them on eviction; stamps need no hook there, and no list of
  *    pages per color.
  *  - The paper keeps free lists per color and refills them by eviction.  Here
- *    free frames are those of the store, counted per color; see refill.c.
+ *    free frames are those of the store, counted per color, and pieces that are
+ *    looked at when it has few; see refill.c and pick.c.
  */
 
 #include <linux/minmax.h>

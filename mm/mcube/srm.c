@@ -95,7 +95,8 @@ DEFINE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
 /* Taken once per run. */
 static DEFINE_SPINLOCK(palette_lock);
 static struct mcube_palette palette;
-static unsigned long region_free[MCUBE_MAX_VALUES];
+static unsigned long region_free[MCUBE_MAX_VALUES];	/* of the store */
+static unsigned long region_found[MCUBE_MAX_VALUES];	/* and of pieces */
 
 static bool enabled;
 
@@ -131,6 +132,24 @@ static void blocks_too(struct zone *zone)
 }
 
 /*
+ * If none has enough of the store's frames, memory may be in pieces that are not
+ * the store's: those that will be looked at first count as well.
+ */
+static void find_pieces(struct zone *zone, unsigned int tl)
+{
+	static unsigned int found[MCUBE_MAX_VALUES];
+	unsigned int i;
+
+	lockdep_assert_held(&palette_lock);
+	for (i = 0; i < mcube_srm_regions.nr; i++)
+		if (region_free[i] >= tl)
+			return;
+	mcube_pick_count(zone, found);
+	for (i = 0; i < mcube_srm_config.nr_colors; i++)
+		region_found[mcube_srm_regions.of[i]] += found[i];
+}
+
+/*
  * The zone that the page allocator will use for the task: the first above its low
  * watermark, else above its minimum.  Below that the task has pages reclaimed, and
  * takes them from the first if there are some.  NULL if none has a store.
@@ -162,22 +181,28 @@ static struct zone *zone_in_turn(void)
  * Return: its node; NUMA_NO_NODE if blocks can still be had there, or if there
  * is no such zone.
  */
-static int count_free(void)
+static int count_free(unsigned int tl)
 {
+	size_t size = mcube_srm_regions.nr * sizeof(region_free[0]);
 	struct mcube_store *s;
+	int nid = NUMA_NO_NODE;
 	struct zone *zone;
 
-	memset(region_free, 0, mcube_srm_regions.nr * sizeof(region_free[0]));
+	memset(region_free, 0, size);
 	guard(rcu)();
 	zone = zone_in_turn();
 	s = zone ? rcu_dereference(zone->mcube) : NULL;
-	if (!s)
-		return NUMA_NO_NODE;
-	add_counts(s);
-	if (!mcube_may_take(zone))
-		return zone_to_nid(zone);
-	blocks_too(zone);
-	return NUMA_NO_NODE;
+	if (s) {
+		add_counts(s);
+		if (mcube_may_take(zone))
+			blocks_too(zone);
+		else
+			nid = zone_to_nid(zone);
+	}
+	memcpy(region_found, region_free, size);
+	if (nid != NUMA_NO_NODE)
+		find_pieces(zone, tl);
+	return nid;
 }
 
 static bool has_mempolicy(void)
@@ -196,8 +221,8 @@ static unsigned int deal(unsigned int tl)
 	int nid;
 
 	scoped_guard(spinlock, &palette_lock) {
-		nid = count_free();
-		region = mcube_palette_deal(&palette, region_free, tl);
+		nid = count_free(tl);
+		region = mcube_palette_deal(&palette, region_found, tl);
 		next = mcube_palette_oldest(&palette);
 		lacking = tl - min(tl, region_free[next]);
 	}

@@ -344,6 +344,7 @@ static inline bool mcube_hint_select(u32 hint, const struct mcube_place *place,
 /* pick.c */
 struct page *mcube_pick(struct zone *zone, unsigned int order, int migratetype,
 			u32 hint);
+void mcube_pick_count(struct zone *zone, unsigned int *found);
 
 /* alloc.c */
 void mcube_cpu_release(int cpu);

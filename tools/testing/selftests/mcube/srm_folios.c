@@ -187,13 +187,14 @@ static int read_through(const char *path, size_t from, size_t to)
 
 /*
  * More page cache than memory: what is evicted, by whomever, is what the next
- * runs need.  A file without blocks keeps the disk out of it.
+ * runs need.  A file without blocks keeps the disk out of it.  @aged: memory was
+ * full before the policy was switched on, so that none of it is the store's.
  */
 static void full_cache(struct __test_metadata *_metadata,
-		       FIXTURE_DATA(srm_folios) *self, const char *lru_gen)
+		       FIXTURE_DATA(srm_folios) *self, const char *lru_gen, bool aged)
 {
-	long pages, missed, reclaimed;
-	size_t half, full;
+	long pages, missed, reclaimed, dealt;
+	size_t half, full, end;
 	int fd;
 
 	if (mcube_write(LRU_GEN, lru_gen))
@@ -205,37 +206,55 @@ static void full_cache(struct __test_metadata *_metadata,
 	mcube_set_aside(512);
 	half = mcube_field("/proc/vmstat", "nr_free_pages") / 64 * 64;
 	full = half / 4 * 5;
+	end = full + (aged ? 4 : 1) * half;
 	snprintf(self->file, sizeof(self->file), "%s/mcube-folios", self->dir);
 	fd = open(self->file, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, ftruncate(fd, (full + half) * PAGE_SIZE_));
+	ASSERT_EQ(0, ftruncate(fd, end * PAGE_SIZE_));
 	close(fd);
-	ASSERT_EQ(0, switch_on(0));
+	if (!aged)
+		ASSERT_EQ(0, switch_on(0));
 	ASSERT_EQ(0, read_through(self->file, 0, full));
+	if (aged)
+		ASSERT_EQ(0, switch_on(0));
+	/* Until nothing is left of what was there. */
+	ASSERT_EQ(0, read_through(self->file, full, end - half));
 	pages = srm_stat("file_pages");
 	missed = srm_stat("missed");
+	dealt = srm_stat("dealt");
 	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled");
-	ASSERT_EQ(0, read_through(self->file, full, full + half));
+	ASSERT_EQ(0, read_through(self->file, end - half, end));
 	pages = srm_stat("file_pages") - pages;
 	missed = srm_stat("missed") - missed;
+	dealt = srm_stat("dealt") - dealt;
 	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled") -
 		    reclaimed;
-	TH_LOG("%ld pages read, %ld reclaimed, %ld missed their color", pages,
-	       reclaimed, missed);
+	TH_LOG("%ld pages read, %ld reclaimed, %ld missed their color, %ld runs; %ld containers",
+	       pages, reclaimed, missed, dealt, mcube_stat("containers"));
 	/* Some were read ahead before. */
 	EXPECT_LE((long)(half - half / 16), pages);
 	EXPECT_LE((long)half / 2, reclaimed);
-	EXPECT_LE(missed, pages / 8);
+	EXPECT_LE(missed, pages / (aged ? 25 : 8));
 }
 
 TEST_F_TIMEOUT(srm_folios, full_cache_with_two_lists, 300)
 {
-	full_cache(_metadata, self, "0");
+	full_cache(_metadata, self, "0", false);
 }
 
 TEST_F_TIMEOUT(srm_folios, full_cache_with_generations, 300)
 {
-	full_cache(_metadata, self, "7");
+	full_cache(_metadata, self, "7", false);
+}
+
+TEST_F_TIMEOUT(srm_folios, aged_cache_with_two_lists, 300)
+{
+	full_cache(_metadata, self, "0", true);
+}
+
+TEST_F_TIMEOUT(srm_folios, aged_cache_with_generations, 300)
+{
+	full_cache(_metadata, self, "7", true);
 }
 
 TEST_F_TIMEOUT(srm_folios, region_order_is_checked, 60)
