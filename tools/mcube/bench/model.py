@@ -230,7 +230,7 @@ def run():
                "seconds_1e8": round(rows[-2]["seconds_1e8"], 2),
                "cachegrind_rel_diff": round(max(r.get("rel_diff", 0) for r in rows), 6)}
     parameters = {
-        "kind": "simulated (QEMU TCG plugin); seconds are of the host that ran it",
+        "kind": "simulated (QEMU TCG plugin); seconds are the host's",
         "machine": MACHINE, "description": modelled.Model(MACHINE, PREFETCH).description,
         "cpus": CPUS, "accesses": args.accesses, "agreement_first_level": FIRST,
         "off_runs": args.off_runs, "off_accesses": args.off_accesses,
