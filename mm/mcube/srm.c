@@ -177,7 +177,8 @@ static struct zone *zone_in_turn(void)
 }
 
 /*
- * Free frames by region in that zone; what others have would not be used.
+ * Free frames by region in that zone, the store's and what a run of @tl pages
+ * would find; what others have would not be used.
  * Return: its node; NUMA_NO_NODE if blocks can still be had there, or if there
  * is no such zone.
  */
