@@ -177,16 +177,25 @@ static struct zone *zone_in_turn(void)
 }
 
 /*
+ * Is there so little that some color may have none?  With more each has about as
+ * much as a run takes, if not in the store then in pieces.
+ */
+static bool is_full(struct zone *zone, unsigned int tl)
+{
+	return zone_page_state(zone, NR_FREE_PAGES) <
+		high_wmark_pages(zone) + tl * mcube_srm_regions.nr;
+}
+
+/*
  * Free frames by region in that zone, the store's and what a run of @tl pages
  * would find; what others have would not be used.
- * Return: its node; NUMA_NO_NODE if blocks can still be had there, or if there
- * is no such zone.
+ * Return: its node, if that will soon be used up; else NUMA_NO_NODE.
  */
 static int count_free(unsigned int tl)
 {
 	size_t size = mcube_srm_regions.nr * sizeof(region_free[0]);
 	struct mcube_store *s;
-	int nid = NUMA_NO_NODE;
+	bool blocks = false;
 	struct zone *zone;
 
 	memset(region_free, 0, size);
@@ -195,15 +204,15 @@ static int count_free(unsigned int tl)
 	s = zone ? rcu_dereference(zone->mcube) : NULL;
 	if (s) {
 		add_counts(s);
-		if (mcube_may_take(zone))
+		blocks = mcube_may_take(zone);
+		if (blocks)
 			blocks_too(zone);
-		else
-			nid = zone_to_nid(zone);
 	}
 	memcpy(region_found, region_free, size);
-	if (nid != NUMA_NO_NODE)
-		find_pieces(zone, tl);
-	return nid;
+	if (!s || blocks)
+		return NUMA_NO_NODE;
+	find_pieces(zone, tl);
+	return is_full(zone, tl) ? zone_to_nid(zone) : NUMA_NO_NODE;
 }
 
 static bool has_mempolicy(void)
