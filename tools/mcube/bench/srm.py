@@ -75,6 +75,9 @@ def arguments():
     parser.add_argument("--memory", nargs="+", default=list(srm_hits.MEMORY),
                         choices=srm_hits.MEMORY, help="hitratio: sizes of the guests")
     parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--work", type=int, default=16,
+                        help="main: million accesses that a victim makes at least, beside "
+                             "each program (default: %(default)s)")
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
     parser.add_argument("--again", action="store_true",
@@ -83,6 +86,8 @@ def arguments():
     args = parser.parse_args()
     if args.repeat < 1:
         raise Failure(f"--repeat {args.repeat} runs nothing", "give 1 or more")
+    if not 1 <= args.work <= 4096:
+        raise Failure(f"--work {args.work} is not within 1..4096", "the default is 16")
     if "all" in args.part:
         args.part = list(PARTS)
     return args

@@ -3,8 +3,10 @@
 
 A guest for each machine and file system. The file program goes once through its
 files, uncounted, so that the page cache holds them as the policy places them;
-then it runs again and again beside one victim after the other. Each repetition
-meets it at another point of its way through the files.
+then it runs again and again beside one victim after the other. A victim works for
+a good part of such a pass; with little work it meets one point of the program's
+way with the policies off and another one with them on, and the two are compared.
+Each repetition begins at another point.
 
 extra misses    of the victim beside the program, less those that it has alone with all
                 policies off
@@ -30,9 +32,10 @@ LEAST = 0.05
 PAPER_CUTS = (34, 85)
 
 
-def script(victims, programs, repeat, kib):
+def script(victims, programs, repeat, kib, work):
     """What a guest does."""
-    lines = [f"/guest/victims -c -k {min(kib, 768)} {v} || exit 1" for v in victims]
+    lines = [f"WORK={work}"]
+    lines += [f"/guest/victims -c -k {min(kib, 768)} {v} || exit 1" for v in victims]
     for i, (policy, setting) in itertools.product(range(repeat), POLICIES.items()):
         lines.append(f"policy {setting}")
         lines += [f"victim {v} {kib} /results/{policy}.{v}.{i}" for v in victims]
@@ -50,9 +53,10 @@ def guest(args, machine, fs, part="main"):
     """Run one guest; its name."""
     kib = srm_guest.kib(machine)
     name = f"{part}-{machine}-{fs}"
-    srm_guest.boot(name, script(args.victims, args.programs, args.repeat, kib),
+    srm_guest.boot(name, script(args.victims, args.programs, args.repeat, kib, args.work),
                    {"machine": machine, "fs": fs, "victims": args.victims,
-                    "programs": args.programs, "repeat": args.repeat, "kib": kib},
+                    "programs": args.programs, "repeat": args.repeat, "kib": kib,
+                    "work": args.work},
                    fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
     return name
 

@@ -204,14 +204,14 @@ def srm(data):
     where = rows.pop("where", [])
     programs = {(r["machine"], r["fs"], r["program"]): r for r in main}.values()
     cost = lambda key: lambda r: f"{r['file_side'][key]['cycles'] / 1e6:.1f}"  # noqa: E731
-    repeat = sorted({g["repeat"] for n, g in data["parameters"]["guests"].items()
-                     if n.startswith("main")})
+    runs = sorted({f"``--repeat {g['repeat']} --work {g['work']}``"
+                   for n, g in data["parameters"]["guests"].items() if n.startswith("main")})
     out = [pairs(plain(data["summary"]))]
     if main:
         out += ["Victims beside programs: LLC misses beyond those alone with all policies off, "
                 "time over that\nalone; of the four victims. The cut is the mean of those that "
                 "say anything, and the least;\neach pair is in ``build/results/srm.json``. "
-                f"``--repeat``: {', '.join(map(str, repeat))}.",
+                f"Run with {', '.join(runs)}.",
                 pairs_table(main),
                 "The programs themselves: a pass alone, in 10\\ :sup:`6` cycles; pages placed.",
                 table(list(programs), {"machine": "machine", "fs": "fs", "program": "program",

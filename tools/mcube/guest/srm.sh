@@ -123,11 +123,11 @@ join() {
 		WHERE build.k = probe.x / 8 % n.c'
 }
 
-victim() { # NAME KIB FILE
+victim() { # NAME KIB FILE; WORK: million accesses
 	echo 1 > $MODEL/clear
 	case $1 in
 	join) perf stat -x, -o "$3" -e $COUNT -- /guest/srm.sh "$1" > /dev/null ;;
-	*) /guest/victims -k "$2" "$1" > "$3" ;;
+	*) /guest/victims -k "$2" -a "${WORK:-4}" "$1" > "$3" ;;
 	esac
 }
 

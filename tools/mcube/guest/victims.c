@@ -2,7 +2,7 @@
 /*
  * victims: numerical kernels that use their memory again and again
  *
- *	victims [-k KIB] [-r ROUNDS] NAME	count ROUNDS on the modelled machine
+ *	victims [-k KIB] [-a MILLIONS] NAME	count rounds on the modelled machine
  *	victims -c [-k KIB] NAME		compute, check the result, count nothing
  *
  *	sort	merge sort of random integers, bottom up	a round: a sort
@@ -13,8 +13,8 @@
  * Each takes KIB of anonymous memory in single pages, 768 by default, as nearly
  * as its sizes allow.  The memory is set up and then read once with the model
  * running; what is missed in the rounds after that, which alone are counted,
- * somebody took away or never fitted.  Without -r there are as many rounds as
- * make WORK accesses, roughly.  Prints "EVENT VALUE" lines.
+ * somebody took away or never fitted.  There are as many rounds as make so many
+ * million accesses, roughly; 4 without -a.  Prints "EVENT VALUE" lines.
  */
 
 #define _GNU_SOURCE
@@ -31,7 +31,7 @@
 #include "sim-events.h"
 
 #define LINE		64
-#define WORK		(4 << 20)
+#define MILLION		(1 << 20)
 #define ROW		16	/* nonzeros in a row of the sparse matrix */
 #define VECTORS		4
 #define TINY		(1.0 / (1 << 30))	/* error allowed, for numbers around 1 */
@@ -372,18 +372,18 @@ int main(int argc, char **argv)
 {
 	const struct victim *victim = NULL;
 	uint64_t count[NR_EVENTS];
-	long rounds = 0, i;
+	long rounds, cycle, i, most = 4;
 	bool check = false;
 	int fd[NR_EVENTS];
 	size_t work;
 	int c;
 
 	arena_size = 768 << 10;
-	while ((c = getopt(argc, argv, "ck:r:")) != -1) {
+	while ((c = getopt(argc, argv, "ck:a:")) != -1) {
 		if (c == 'k')
 			arena_size = (size_t)option(optarg) << 10;
-		else if (c == 'r')
-			rounds = option(optarg);
+		else if (c == 'a')
+			most = option(optarg);
 		else if (c == 'c')
 			check = true;
 		else
@@ -402,11 +402,14 @@ int main(int argc, char **argv)
 	work = victim->setup(arena_size);
 	if (check)
 		rounds = victim->checked_rounds();
-	else if (!rounds)
-		rounds = work < WORK ? WORK / work : 1;
-	/* A matrix has no more columns than that. */
-	if (victim->round == lu_round && rounds > (long)n - 1)
-		rounds = n - 1;
+	else
+		rounds = most * MILLION / (long)work;
+	if (rounds < 1)
+		rounds = 1;
+	cycle = rounds;
+	/* A matrix with many columns eliminated is a small one: begin anew. */
+	if (victim->round == lu_round && !check)
+		cycle = n / 8;
 	if (!check) {
 		sim_find();
 		sim_open(fd);
@@ -414,7 +417,7 @@ int main(int argc, char **argv)
 		sim_start(fd);
 	}
 	for (i = 0; i < rounds; i++)
-		victim->round(i);
+		victim->round(i % cycle);
 	if (check) {
 		bool right = victim->right();
 
@@ -428,7 +431,7 @@ int main(int argc, char **argv)
 	return 0;
 
 usage:
-	fprintf(stderr, "usage: victims [-c] [-k KIB] [-r ROUNDS] sort|fft|spmm|lu\n"
+	fprintf(stderr, "usage: victims [-c] [-k KIB] [-a MILLIONS] sort|fft|spmm|lu\n"
 		"KIB: at least 8\n");
 	return 2;
 }
