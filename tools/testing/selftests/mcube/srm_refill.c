@@ -173,25 +173,33 @@ FIXTURE_TEARDOWN_PARENT(refill)
 	mcube_restore(&self->saved);
 }
 
+/*
+ * The first pages may still find what was free in pieces when memory filled up, and
+ * miss their color more often: it has to settle.
+ */
 TEST_F_TIMEOUT(refill, runs_keep_their_color, 300)
 {
 	long refilled, missed, pages;
+	int i = 0;
 
 	ASSERT_EQ(0, stream_part(self->fill, 0, self->fill_pages));
-	refilled = srm_stat("refilled");
-	missed = srm_stat("missed");
-	pages = srm_stat("file_pages");
-	ASSERT_EQ(0, stream_part(self->more, 0, MORE));
-	refilled = srm_stat("refilled") - refilled;
-	missed = srm_stat("missed") - missed;
-	pages = srm_stat("file_pages") - pages;
-	TH_LOG("%ld pages placed, %ld missed, %ld evicted for them; %ld containers", pages,
-	       missed, refilled, mcube_stat("containers"));
-	EXPECT_LE((long)MORE, pages);
+	do {
+		refilled = srm_stat("refilled");
+		missed = srm_stat("missed");
+		pages = srm_stat("file_pages");
+		ASSERT_EQ(0, stream_part(self->more, i * MORE, MORE));
+		refilled = srm_stat("refilled") - refilled;
+		missed = srm_stat("missed") - missed;
+		pages = srm_stat("file_pages") - pages;
+		TH_LOG("%ld pages placed, %ld missed, %ld evicted for them; %ld containers",
+		       pages, missed, refilled, mcube_stat("containers"));
+		/* Some were read ahead before. */
+		EXPECT_LE((long)MORE * 15 / 16, pages);
+		/* Never more than was asked for: what a run takes. */
+		EXPECT_GE((long)MORE * 5 / 4, refilled);
+	} while (++i < TIMES && (!refilled || missed > pages / 20));
 	EXPECT_LT(0, refilled);
-	/* Never more than was asked for: what a run takes. */
-	EXPECT_GE((long)MORE * 5 / 4, refilled);
-	EXPECT_GE(pages / 10, missed);
+	EXPECT_GE(pages / 20, missed);
 }
 
 TEST_F_TIMEOUT(refill, switched_off, 300)
