@@ -76,7 +76,8 @@ echo "TAP version 13"
 if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
 	run mcube map set --color "$COLORS" --bank "$BANKS"
 	# What a policy cuts is for the demo and the benchmarks to show; here the
-	# summary has to follow from the counts of the runs.
+	# summary has to follow from the counts of the runs. The victim clears 20 MiB, a
+	# word at a time.
 	again="dd if=/dev/zero of=/dev/null bs=512K count=40"
 	stream="dd if=/dev/zero of=/dev/null bs=4M count=8"
 	run mcube corun --victim "$again" --repeat 2 --json \
@@ -84,7 +85,7 @@ if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
 	holds "corun: modelled cycles, and a summary that follows from the runs" '
 		d["parameters"]["counted"] == "model" and "seconds" not in str(d["rows"])
 		and all(r["cost"]["min"] > 1e6 for r in d["rows"]) and len(d["runs"]) == 8
-		and all(r["counts"]["instructions"] > 5e6 and r["counts"]["misses"] > 5000
+		and all(r["counts"]["instructions"] > 20 * 2**20 / 8 and r["counts"]["misses"] > 5000
 			and r["counts"]["references"] > 3e5 for r in d["runs"])
 		and all(d["summary"][p]["extra_misses"] == sum(
 			(0.5 if r["together"] else -0.5) * r["counts"]["misses"]
