@@ -387,6 +387,13 @@ int mcube_bind(int node)
 	return ret ? -errno : 0;
 }
 
+/* A cgroup whose controllers these are; it may be there already. */
+int mcube_make_cgroup(const char *path, const char *controllers)
+{
+	mcube_write(MCUBE_CGROUPS "/cgroup.subtree_control", controllers);
+	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+}
+
 int mcube_max_node(void)
 {
 	char path[64];

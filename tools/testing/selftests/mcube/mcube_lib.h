@@ -31,6 +31,7 @@
 #define MIB			(1UL << 20)
 #define HUGE_PAGES		512UL
 #define MCUBE_DISK		"/dev/vda"
+#define MCUBE_CGROUPS		"/sys/fs/cgroup"
 
 /* Files. */
 int mcube_write_bytes(const char *path, const void *buf, size_t len);
@@ -75,6 +76,7 @@ int mcube_nodes(const void *addr, size_t pages, int *node);
 int mcube_pin(int cpu);
 void mcube_unpin(void);
 int mcube_bind(int node);
+int mcube_make_cgroup(const char *path, const char *controllers);
 int mcube_max_node(void);
 void mcube_drain(void);
 long mcube_set_aside(unsigned long mib);

@@ -26,7 +26,7 @@
 
 #define THP		"/sys/kernel/mm/transparent_hugepage/enabled"
 #define BOOST		"/proc/sys/vm/watermark_boost_factor"
-#define CGROUP		"/sys/fs/cgroup/mcube-selftest"
+#define CGROUP		MCUBE_CGROUPS "/mcube-selftest"
 
 FIXTURE(pressure) {
 	struct mcube_saved saved;
@@ -312,6 +312,10 @@ TEST_F_TIMEOUT(pressure, spares_become_huge_pages, 300)
 
 	if (self->huge < 0)
 		SKIP(return, "no hugetlb");
+	/* What set_aside() has the pool give back are blocks of that size for sure. */
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order", "9"));
+	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	/* Emptied: enough to have spares, and some that are too many. */
 	EXPECT_EQ(0, hog(free / 4, NULL));
 	calm_down();
@@ -379,8 +383,7 @@ TEST_F_TIMEOUT(pressure, memcg_limit, 300)
 {
 	long round;
 
-	mcube_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+	if (mcube_make_cgroup(CGROUP, "+memory"))
 		SKIP(return, "no cgroup2 on /sys/fs/cgroup");
 	if (mcube_write(CGROUP "/memory.max", "32M")) {
 		rmdir(CGROUP);

@@ -32,9 +32,8 @@
 #define TIMES		4			/* that much */
 #define KEPT		PAGES(4UL)
 #define CHUNK		(16 * PAGE_SIZE_)
-#define CGROUPS		"/sys/fs/cgroup/"
-#define CGROUP		CGROUPS "mcube-selftest"
-#define CGROUP_NODE	CGROUPS "mcube-selftest-node"
+#define CGROUP		MCUBE_CGROUPS "/mcube-selftest"
+#define CGROUP_NODE	MCUBE_CGROUPS "/mcube-selftest-node"
 #define NODE		MCUBE_NODES "/node0"
 
 FIXTURE(refill) {
@@ -85,18 +84,12 @@ static int stream_part(const char *path, size_t from, size_t pages)
 	return got == CHUNK ? 0 : -EIO;
 }
 
-static int make_cgroup(const char *path, const char *controllers)
-{
-	mcube_write(CGROUPS "cgroup.subtree_control", controllers);
-	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
-}
-
 /* From here on pages are the first node's.  Return: why they cannot be, or NULL. */
 static const char *stay_on_node(void)
 {
 	if (!mcube_max_node())
 		return NULL;
-	if (make_cgroup(CGROUP_NODE, "+cpuset") ||
+	if (mcube_make_cgroup(CGROUP_NODE, "+cpuset") ||
 	    mcube_write(CGROUP_NODE "/cpuset.mems", "0"))
 		return "two nodes, and no cpuset controller";
 	return mcube_write(CGROUP_NODE "/cgroup.procs", "0") ? "cannot enter a cpuset" : NULL;
@@ -248,7 +241,7 @@ static char *map_kept(FIXTURE_DATA(refill) *self)
 /* A group that is promised @low.  Return: why there can be none, or NULL. */
 static const char *make_group(const char *low)
 {
-	if (make_cgroup(CGROUP, "+memory"))
+	if (mcube_make_cgroup(CGROUP, "+memory"))
 		return "no cgroup2 on /sys/fs/cgroup";
 	if (mcube_write(CGROUP "/memory.low", low))
 		return "no memory controller";
