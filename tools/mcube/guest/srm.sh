@@ -127,7 +127,7 @@ victim() { # NAME KIB FILE; WORK: million accesses
 	echo 1 > $MODEL/clear
 	case $1 in
 	join) perf stat -x, -o "$3" -e $COUNT -- /guest/srm.sh "$1" > /dev/null ;;
-	*) /guest/victims -k "$2" -a "${WORK:-4}" "$1" > "$3" ;;
+	*) /guest/victims -k "$2" ${WORK:+-a "$WORK"} "$1" > "$3" ;;
 	esac
 }
 
