@@ -10,10 +10,12 @@
  *              is used up, the next one: a nearly full container that nobody
  *              owns, else a block from the buddy lists, else the rest.
  *   a hint     a frame of the color, or bank, or both, from any container of
- *              the zone: a container has few of each (16 of 1024 with 64
- *              colors).  Per key (see hint_key()) a cursor remembers where
- *              the last one was found, and a bit that there are none.  Then
- *              the pieces of blocks in the buddy lists are looked through.
+ *              the zone: one that this CPU has just freed (recent.c), else
+ *              from where there are more.  A container has few of each (16 of
+ *              1024 with 64 colors).  Per key (see hint_key()) a cursor
+ *              remembers where the last one was found, and a bit that there
+ *              are none.  Then the pieces of blocks in the buddy lists are
+ *              looked through.
  *
  * SRM-buffer (srm.c) gives hints for pages of files, and has all others hop
  * over the colors.
@@ -105,7 +107,7 @@ static __always_inline struct page *take_any(struct mcube_store *s,
 		off = mcube_bins_take(&c->bins);
 		if (likely(off >= 0)) {
 			account_one(s->zone, -1);
-			mcube_count(c, off, -1);
+			mcube_count_taken(c, off);
 		}
 		/* Disowned meanwhile, as by a CPU going offline. */
 		if (unlikely(c->owner < 0))
@@ -152,29 +154,70 @@ static __always_inline struct page *alloc_any(struct mcube_store *s)
 	return page;
 }
 
+/* A frame has been taken for a hint; its color is known if it was in that. */
+static __always_inline void account_hinted(struct mcube_container *c,
+					   unsigned int off, int color)
+{
+	account_one(c->store->zone, -1);
+	if (color >= 0)
+		mcube_count_color(c, color);
+	else
+		mcube_count_taken(c, off);
+	mcube_relist(c);
+}
+
 static __always_inline struct page *take_hinted(struct mcube_store *s,
 						struct mcube_container *c,
 						u32 hint)
 {
 	const unsigned long *sel, *sel2;
-	int color = mcube_hint_color(hint);
 	unsigned long flags;
 	int off = -1;
 
 	spin_lock_irqsave(&c->lock, flags);
 	if (usable(c, s) && mcube_hint_select(hint, &c->place, &sel, &sel2)) {
 		off = mcube_bins_take_from(&c->bins, sel, sel2);
-		if (off >= 0) {
-			account_one(s->zone, -1);
-			if (color >= 0)
-				mcube_count_color(c, color);
-			else
-				mcube_count(c, off, -1);
-			mcube_relist(c);
-		}
+		if (off >= 0)
+			account_hinted(c, off, mcube_hint_color(hint));
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	return off < 0 ? NULL : c->bins.base + off;
+}
+
+/* That very frame, if it is free and the zone's. */
+static struct page *take_frame(struct mcube_store *s, unsigned long pfn,
+			       unsigned int color)
+{
+	struct mcube_container *c = mcube_lookup(pfn);
+	unsigned long flags;
+	unsigned int off;
+	bool taken;
+
+	if (!c)
+		return NULL;
+	spin_lock_irqsave(&c->lock, flags);
+	off = pfn & ((1U << c->bins.order) - 1);
+	taken = usable(c, s) && test_bit(off, c->bins.free);
+	if (likely(taken)) {
+		mcube_bins_remove(&c->bins, off);
+		account_hinted(c, off, color);
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	return taken ? pfn_to_page(pfn) : NULL;
+}
+
+/* One that this CPU has just freed. */
+static struct page *take_recent(struct mcube_store *s, u32 hint)
+{
+	int color = mcube_hint_color(hint);
+	struct page *page = NULL;
+	unsigned long pfn;
+
+	if (color < 0 || mcube_hint_bank(hint) >= 0)
+		return NULL;
+	while (!page && (pfn = mcube_recent_pop(color)))
+		page = take_frame(s, pfn, color);
+	return page;
 }
 
 /* Cursors and dry bits: by color, or by bank for hints without a color. */
@@ -278,9 +321,12 @@ static noinline struct page *refill_hinted(struct mcube_store *s, u32 hint)
 
 static noinline struct page *alloc_hinted(struct mcube_store *s, u32 hint)
 {
-	struct mcube_container *c = READ_ONCE(s->cursor[hint_key(hint)]);
-	struct page *page = NULL;
+	struct page *page = take_recent(s, hint);
+	struct mcube_container *c;
 
+	if (page)
+		return page;
+	c = READ_ONCE(s->cursor[hint_key(hint)]);
 	if (likely(c))
 		page = take_hinted(s, c, hint);
 	return likely(page) ? page : refill_hinted(s, hint);
@@ -469,7 +515,7 @@ bool mcube_free(unsigned long pfn)
 		off = pfn & ((1U << c->bins.order) - 1);
 		mcube_bins_put(&c->bins, off);
 		account_one(c->store->zone, 1);
-		mcube_count(c, off, 1);
+		mcube_count_freed(c, off);
 		__count_vm_event(PGFREE);
 		if (unlikely(READ_ONCE(c->store->nr_dry)))
 			no_longer_dry(c, pfn);

@@ -284,6 +284,20 @@ unsigned int mcube_alloc_containers(void)
 }
 
 /**
+ * mcube_alloc_trim() - give back what spares are more than there may be by now
+ *
+ * Context: process, between mcube_control_begin() and mcube_control_end().
+ */
+void mcube_alloc_trim(void)
+{
+	struct mcube_store *s;
+
+	list_for_each_entry(s, &stores, stores)
+		while (mcube_trim_one(s))
+			cond_resched();
+}
+
+/**
  * mcube_alloc_free_pages() - free pages in containers
  *
  * With the per-CPU differentials, unlike nr_free_mcube in /proc/vmstat.

@@ -37,10 +37,21 @@ static unsigned int color_at(const struct mcube_container *c, unsigned int off)
 	return color_of[off] ^ c->place.color_xor;
 }
 
-void __mcube_count(struct mcube_container *c, unsigned int off, int nr)
+void __mcube_count_taken(struct mcube_container *c, unsigned int off)
 {
 	lockdep_assert_held(&c->lock);
-	atomic_add(nr, &c->store->color_free[color_at(c, off)]);
+	if (c->counted)
+		atomic_dec(&c->store->color_free[color_at(c, off)]);
+}
+
+void __mcube_count_freed(struct mcube_container *c, unsigned int off)
+{
+	unsigned int color = color_at(c, off);
+
+	lockdep_assert_held(&c->lock);
+	if (c->counted)
+		atomic_inc(&c->store->color_free[color]);
+	mcube_recent_push(color, page_to_pfn(c->bins.base) + off);
 }
 
 void __mcube_count_all(struct mcube_container *c, bool in)
@@ -96,6 +107,7 @@ void mcube_count_start(void)
 
 	for (off = 0; off < ARRAY_SIZE(color_of); off++)
 		color_of[off] = mcube_dim_value(&mcube_config.map->color, off);
+	mcube_recent_reset(mcube_config.map->color.nr_values);
 	static_branch_enable_cpuslocked(&mcube_count_key);
 	/* Who takes a container and does not count it is done by then. */
 	synchronize_rcu();

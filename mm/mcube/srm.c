@@ -525,6 +525,7 @@ void mcube_srm_stop(void)
 	mcube_refill_stop();
 	update_hop();
 	mcube_count_stop();
+	mcube_alloc_trim();
 }
 
 static int start(void)

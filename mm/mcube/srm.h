@@ -8,6 +8,7 @@
 #define _MM_MCUBE_SRM_H
 
 #include <linux/jump_label.h>
+#include <linux/mcube.h>
 #include <linux/mcube_types.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -114,6 +115,17 @@ void mcube_refill(int nid, const struct mcube_regions *regions,
 void mcube_refill_stop(void);
 
 /**
+ * mcube_srm_reserves() - are colors reserved for files now?
+ *
+ * Return: true if so.
+ */
+static inline bool mcube_srm_reserves(void)
+{
+	return static_branch_unlikely(&mcube_srm_key) &&
+		READ_ONCE(mcube_srm_regions.reserved);
+}
+
+/**
  * mcube_srm_hops() - shall a page without a hint hop?
  *
  * Return: true if so.
@@ -141,6 +153,11 @@ static inline u32 mcube_srm_hop(void)
 }
 
 #else
+
+static inline bool mcube_srm_reserves(void)
+{
+	return false;
+}
 
 static inline bool mcube_srm_hops(void)
 {

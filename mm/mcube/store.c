@@ -62,6 +62,7 @@
 #include <linux/vmstat.h>
 
 #include "../internal.h"
+#include "srm.h"
 #include "store.h"
 
 #define CREATE_TRACE_POINTS
@@ -69,6 +70,12 @@
 
 /* Spares may make up one part in 2^6 of a zone, about 1.5 %. */
 #define SPARE_SHIFT	6
+
+/*
+ * While colors are reserved for files, a quarter.  Such files have one frame in
+ * sixteen of many containers, and when they are dropped all of those are free.
+ */
+#define SPARE_SHIFT_RESERVED	2
 
 /* Free blocks looked at for one that has frames for a hint. */
 #define BLOCKS_MAX	16
@@ -399,8 +406,25 @@ static void dissolve(struct mcube_container *c, enum mcube_reason reason)
  */
 unsigned int mcube_max_spare(struct mcube_store *s)
 {
-	return zone_managed_pages(s->zone) >>
-		(SPARE_SHIFT + mcube_config.order);
+	unsigned int shift = mcube_srm_reserves() ? SPARE_SHIFT_RESERVED :
+						    SPARE_SHIFT;
+
+	return zone_managed_pages(s->zone) >> (shift + mcube_config.order);
+}
+
+/**
+ * mcube_trim_one() - give a spare back if there are more than there may be
+ * @s: the zone's store.
+ *
+ * Context: any but NMI, no lock of the page allocator held.
+ * Return: true if there was one too many.
+ */
+bool mcube_trim_one(struct mcube_store *s)
+{
+	guard(rcu)();
+	guard(spinlock_irqsave)(&s->zone->lock);
+	return READ_ONCE(s->nr_spare) > mcube_max_spare(s) &&
+		mcube_dissolve_one(s, mcube_config.order, MCUBE_REASON_FREE);
 }
 
 /**

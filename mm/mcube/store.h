@@ -180,6 +180,7 @@ struct mcube_container *mcube_claim(struct mcube_store *s, unsigned int level,
 				    int cpu);
 void mcube_disown(struct mcube_container *c, int cpu);
 unsigned int mcube_max_spare(struct mcube_store *s);
+bool mcube_trim_one(struct mcube_store *s);
 void mcube_give_back(struct mcube_container *c);
 bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
 			enum mcube_reason reason);
@@ -243,22 +244,34 @@ void mcube_table_each(void (*fn)(struct mcube_container *c));
 
 DECLARE_STATIC_KEY_FALSE(mcube_count_key);
 
-void __mcube_count(struct mcube_container *c, unsigned int off, int nr);
+void __mcube_count_taken(struct mcube_container *c, unsigned int off);
+void __mcube_count_freed(struct mcube_container *c, unsigned int off);
 void __mcube_count_all(struct mcube_container *c, bool in);
 void mcube_count_start(void);
 void mcube_count_stop(void);
 
 /**
- * mcube_count() - a frame came into a container, or left it
+ * mcube_count_taken() - a frame left a container
  * @c: the container, locked.
  * @off: which frame.
- * @nr: 1 or -1.
  */
-static __always_inline void mcube_count(struct mcube_container *c,
-					unsigned int off, int nr)
+static __always_inline void mcube_count_taken(struct mcube_container *c,
+					      unsigned int off)
 {
-	if (static_branch_unlikely(&mcube_count_key) && c->counted)
-		__mcube_count(c, off, nr);
+	if (static_branch_unlikely(&mcube_count_key))
+		__mcube_count_taken(c, off);
+}
+
+/**
+ * mcube_count_freed() - a frame came into a container, and may come out soon
+ * @c: the container, locked.
+ * @off: which frame.
+ */
+static __always_inline void mcube_count_freed(struct mcube_container *c,
+					      unsigned int off)
+{
+	if (static_branch_unlikely(&mcube_count_key))
+		__mcube_count_freed(c, off);
 }
 
 /**
@@ -284,10 +297,33 @@ static inline void mcube_count_all(struct mcube_container *c, bool in)
 		__mcube_count_all(c, in);
 }
 
+/* recent.c: frames that were freed last, by color, while they are counted */
+void mcube_recent_reset(unsigned int nr_colors);
+void mcube_recent_push(unsigned int color, unsigned long pfn);
+unsigned long __mcube_recent_pop(unsigned int color);
+
+/**
+ * mcube_recent_pop() - the frame of a color that this CPU freed last
+ * @color: the color.
+ *
+ * Context: RCU read side, so that the number of colors stays what it is.
+ * Return: its page frame number, perhaps in use by now; 0 if none is known.
+ */
+static __always_inline unsigned long mcube_recent_pop(unsigned int color)
+{
+	return static_branch_unlikely(&mcube_count_key) ?
+		__mcube_recent_pop(color) : 0;
+}
+
 #else
 
-static inline void mcube_count(struct mcube_container *c, unsigned int off,
-			       int nr)
+static inline void mcube_count_taken(struct mcube_container *c,
+				     unsigned int off)
+{
+}
+
+static inline void mcube_count_freed(struct mcube_container *c,
+				     unsigned int off)
 {
 }
 
@@ -298,6 +334,11 @@ static inline void mcube_count_color(struct mcube_container *c,
 
 static inline void mcube_count_all(struct mcube_container *c, bool in)
 {
+}
+
+static inline unsigned long mcube_recent_pop(unsigned int color)
+{
+	return 0;
 }
 
 #endif
@@ -362,6 +403,7 @@ int mcube_alloc_set_order(unsigned int order);
 unsigned long mcube_alloc_stat(enum mcube_stat stat);
 unsigned int mcube_alloc_containers(void);
 unsigned long mcube_alloc_free_pages(void);
+void mcube_alloc_trim(void);
 
 /* sysfs-alloc.c */
 extern const char * const mcube_seed_names[MCUBE_NR_SEEDS];

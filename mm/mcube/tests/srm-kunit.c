@@ -360,6 +360,64 @@ static void memory_hops_over_the_colors(struct kunit *test)
 	hop_from(test, 8);
 }
 
+#define RECENT	8
+
+/* By who freed them, the last one first; but for what interrupts do meanwhile. */
+static void freed_frames_come_back_first(struct kunit *test)
+{
+	struct srm_test *t = test->priv;
+	struct page *was[RECENT];
+	unsigned int i, same = 0;
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	migrate_disable();
+	current->mcube_hint = mcube_hint_make(5, -1);
+	take_pages(test, RECENT);
+	memcpy(was, t->page, sizeof(was));
+	while (t->nr)
+		__free_page(t->page[--t->nr]);
+	/* Each color has its own. */
+	current->mcube_hint = mcube_hint_make(6, -1);
+	take_pages(test, RECENT);
+	while (t->nr)
+		__free_page(t->page[--t->nr]);
+	current->mcube_hint = mcube_hint_make(5, -1);
+	take_pages(test, RECENT);
+	current->mcube_hint = 0;
+	migrate_enable();
+	for (i = 0; i < RECENT; i++)
+		same += t->page[i] == was[i];
+	KUNIT_EXPECT_GE(test, same, RECENT - 2);
+	counts_are_right(test);
+}
+
+/* Of those that somebody else has got meanwhile none is handed out again. */
+static void freed_frames_may_be_taken_by_others(struct kunit *test)
+{
+	struct srm_test *t = test->priv;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	migrate_disable();
+	take_pages(test, PAGES);
+	while (t->nr > PAGES / 2)
+		__free_page(t->page[--t->nr]);
+	/* By bank, recent frames are not asked for, but found. */
+	current->mcube_hint = mcube_hint_make(5, 0);
+	take_pages(test, PAGES / 2 + RECENT);
+	current->mcube_hint = 0;
+	take_pages(test, PAGES);
+	migrate_enable();
+	/* Each is one page, and nobody else's. */
+	for (i = 0; i < PAGES; i++)
+		set_page_private(t->page[i], i);
+	for (i = 0; i < PAGES; i++) {
+		KUNIT_EXPECT_EQ(test, page_private(t->page[i]), i);
+		set_page_private(t->page[i], 0);
+	}
+	counts_are_right(test);
+}
+
 static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(runs_pack_and_unpack),
 	KUNIT_CASE(palette_deals_the_oldest_that_has_enough),
@@ -368,6 +426,8 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(blocks_are_picked_by_region),
 	KUNIT_CASE(srm_goes_with_the_store),
 	KUNIT_CASE(memory_hops_over_the_colors),
+	KUNIT_CASE(freed_frames_come_back_first),
+	KUNIT_CASE(freed_frames_may_be_taken_by_others),
 	{}
 };
 

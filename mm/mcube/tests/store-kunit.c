@@ -22,6 +22,7 @@
 
 #include "../../internal.h"
 #include "../internal.h"
+#include "../srm.h"
 #include "../store.h"
 
 #define PAGES	1024
@@ -264,6 +265,27 @@ static void store_keeps_spares(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
 }
 
+#ifdef CONFIG_MCUBE_SRM
+/* And more of them while colors are reserved for files. */
+static void store_keeps_more_while_colors_are_reserved(struct kunit *test)
+{
+	unsigned int reserve = mcube_srm_config.reserve, few, many, spares;
+
+	count_spares(&few);
+	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(1), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	count_spares(&many);
+	KUNIT_EXPECT_GT(test, many, few);
+	spares = make_spares(test, few + 8);
+	KUNIT_EXPECT_GT(test, spares, few);
+	KUNIT_EXPECT_EQ(test, mcube_srm_enable(false), 0);
+	spares = count_spares(&many);
+	KUNIT_EXPECT_EQ(test, many, few);
+	KUNIT_EXPECT_LE(test, spares, few);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(reserve), 0);
+}
+#endif
+
 /* A spare is a block of its order for whoever would fail without. */
 static void store_yields_spares(struct kunit *test)
 {
@@ -467,6 +489,9 @@ static struct kunit_case store_cases[] = {
 	KUNIT_CASE(store_goes_without_trace),
 	KUNIT_CASE(store_order_is_checked),
 	KUNIT_CASE(store_keeps_spares),
+#ifdef CONFIG_MCUBE_SRM
+	KUNIT_CASE(store_keeps_more_while_colors_are_reserved),
+#endif
 	KUNIT_CASE(store_yields_spares),
 	KUNIT_CASE(store_yields_owned),
 	KUNIT_CASE(store_yields_to_compaction),
