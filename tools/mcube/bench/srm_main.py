@@ -13,7 +13,8 @@ extra misses    of the victim beside the program, less those that it has alone w
 cut             share of them that the policy avoids
 slowdown        modelled cycles of the victim, over those alone with all policies off
 time gain       share of the victim's cycles beside the program that the policy saves
-file side       modelled cycles of one pass of the program, alone: srm over off, less one
+file side       modelled cycles of one pass of the program, alone, after another such pass:
+                srm over off, less one
 """
 
 import itertools

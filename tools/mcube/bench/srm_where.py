@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bench-srm: where in the cache the victims' misses are that SRM-buffer leaves.
+"""bench-srm: where in the cache the misses are that SRM-buffer leaves.
 
 Misses of a victim alone and beside a program, sampled with their physical addresses;
-what it has more beside the program, by where the lines lie:
+what it has more beside the program, by where the lines lie. And the program's own misses
+with the policy on: what is not in a reserved color is not the page cache's, so no policy
+for the page cache can spare others that.
 
 reserved        in a color that is reserved for files, where the stream is
 struct pages    in other colors, in the lines of a page in which the struct pages of
@@ -27,6 +29,8 @@ TITLE = "where the misses lie that are left"
 POLICIES = {"off": "off", "srm": "256"}
 VICTIMS = ("sort", "lu")
 PERIOD = 20
+# Of a program itself: few enough that what perf writes down is not much beside it.
+OWN_PERIOD, OWN = 100, "itself"
 LINE, PAGE = 64, 4096
 CLASSES = ("reserved", "struct pages", "elsewhere")
 RATE = "/proc/sys/kernel/perf_event_max_sample_rate"
@@ -34,10 +38,13 @@ RATE = "/proc/sys/kernel/perf_event_max_sample_rate"
 
 def script(programs, kib):
     """What a guest does."""
+    def record(options, command, name):
+        return (f"perf record -q -o /tmp/where -e mcube_sim/llc_misses/ {options} -d "
+                f"--phys-data -- {command} > /dev/null; "
+                f"perf script -i /tmp/where -F phys_addr > /results/{name}")
+
     def sample(victim, name):
-        return (f"perf record -q -o /tmp/where -e mcube_sim/llc_misses/ -c {PERIOD} -d "
-                f"--phys-data -- /guest/victims -k {kib} {victim} > /dev/null; "
-                f"perf script -i /tmp/where -F phys_addr > /results/{name}.{victim}")
+        return record(f"-c {PERIOD}", f"/guest/victims -k {kib} {victim}", f"{name}.{victim}")
 
     # What the kernel drops of samples would be missing in some class.
     lines = [f"echo 10000000 > {RATE}"]
@@ -46,6 +53,8 @@ def script(programs, kib):
         for p in programs:
             lines += [f"refill {p}", f"stream {p}", "sleep 0.1"]
             lines += [sample(v, f"{policy}.{p}") for v in VICTIMS]
+            if policy == "srm":
+                lines += [record(f"-C 1 -c {OWN_PERIOD}", "sleep 0.3", f"srm.{p}.{OWN}")]
             lines += ["quiet", f"echo where: {policy} {p}, done"]
     return lines
 
@@ -70,7 +79,7 @@ def guests(args):
     return [functools.partial(guest, args, m) for m in args.machine if colors_of(m)]
 
 
-def classes(path, colors):
+def classes(path, colors, period=PERIOD):
     """{class: misses} of a file of samples."""
     addresses = [int(x, 16) for x in path.read_text("utf-8").split()]
     if not addresses:
@@ -79,11 +88,11 @@ def classes(path, colors):
     found = collections.Counter()
     for a in addresses:
         if a // PAGE % colors < reserved:
-            found["reserved"] += PERIOD
+            found["reserved"] += period
         elif a % PAGE // LINE % colors < reserved:
-            found["struct pages"] += PERIOD
+            found["struct pages"] += period
         else:
-            found["elsewhere"] += PERIOD
+            found["elsewhere"] += period
     return found
 
 
@@ -97,17 +106,23 @@ def rows_of(name, options):
                 beside = classes(folder / f"{policy}.{p}.{v}", colors)
                 alone = classes(folder / f"{policy}.alone.{v}", colors)
                 extra = {c: beside[c] - alone[c] for c in CLASSES}
-                rows.append({"part": "where", "machine": options["machine"],
-                             "fs": options["fs"], "program": p, "victim": v,
-                             "policy": policy, "colors": colors,
-                             "extra": sum(extra.values())} | extra)
+                rows.append(row(options, p, v, policy, extra))
+        own = classes(folder / f"srm.{p}.{OWN}", colors, OWN_PERIOD)
+        rows.append(row(options, p, OWN, "srm", {c: own[c] for c in CLASSES}))
     return rows
+
+
+def row(options, program, victim, policy, misses):
+    """One of them."""
+    return {"part": "where", "machine": options["machine"], "fs": options["fs"],
+            "program": program, "victim": victim, "policy": policy,
+            "extra": sum(misses.values())} | misses
 
 
 def show(rows):
     """The table."""
     print(f"\nwhere: {TITLE}\nsimulated; extra LLC misses of a victim beside a program, one in "
-          f"{PERIOD} sampled\n")
+          f"{PERIOD} sampled;\n'{OWN}': the program's own in 0.3 s, one in {OWN_PERIOD}\n")
     body = [[r["machine"], r["fs"], r["program"], r["victim"], r["policy"], f"{r['extra']:,}",
              *(f"{r[c]:,}" for c in CLASSES)] for r in rows]
     print("\n".join("  " + x for x in lab.table(
@@ -116,7 +131,11 @@ def show(rows):
 
 def summarize(rows):
     """Keys of the summary: shares of what is left."""
-    left = [r for r in rows if r["policy"] == "srm"]
+    left = [r for r in rows if r["policy"] == "srm" and r["victim"] != OWN]
     total = sum(r["extra"] for r in left)
-    return {f"left_{c.replace(' ', '_')}_share": sum(r[c] for r in left) / total
-            for c in CLASSES} if total > 0 else {}
+    out = {f"left_{c.replace(' ', '_')}_share": sum(r[c] for r in left) / total
+           for c in CLASSES} if total > 0 else {}
+    for r in rows:
+        if r["victim"] == OWN:
+            out[f"{r['program']}_own_not_reserved_share"] = 1 - r["reserved"] / r["extra"]
+    return out

@@ -213,7 +213,7 @@ def srm(data):
                 "say anything, and the least;\neach pair is in ``build/results/srm.json``. "
                 f"Run with {', '.join(runs)}.",
                 pairs_table(main),
-                "The programs themselves: a pass alone, in 10\\ :sup:`6` cycles; pages placed.",
+                "The programs themselves: a pass alone after another one, in 10\\ :sup:`6` cycles; pages placed.",
                 table(list(programs), {"machine": "machine", "fs": "fs", "program": "program",
                                        "off": cost("off"), "srm": cost("srm"),
                                        "loss": percent("file_side_loss"),
@@ -228,7 +228,7 @@ def srm(data):
     if where:
         out += ["``--part where``: extra misses of a victim, one in some sampled, by where they "
                 "lie: in the\ncolors reserved for files, in the lines where the struct pages of "
-                "those lie, elsewhere.",
+                "those lie, elsewhere;\n*itself*: all misses of the program in 0.3 s.",
                 table(where, {k: k for k in ("machine", "fs", "program", "victim", "policy")}
                       | {"extra misses": whole("extra")}
                       | {k: whole(k) for k in ("reserved", "struct pages", "elsewhere")})]

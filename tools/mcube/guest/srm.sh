@@ -85,8 +85,9 @@ stats() { # FILE
 	grep . $MCUBE/srm/stats/* > "$1"
 }
 
-cost() { # PROGRAM FILE: modelled cost of a pass, alone
+cost() { # PROGRAM FILE: modelled cost of a pass, alone, after another one
 	echo 1 > $MODEL/clear
+	taskset 2 /guest/srm.sh "$1" > /dev/null
 	taskset 2 perf stat -x, -o "$2" -e $COUNT -- /guest/srm.sh "$1" > /dev/null
 }
 
