@@ -421,10 +421,16 @@ unsigned int mcube_max_spare(struct mcube_store *s)
  */
 bool mcube_trim_one(struct mcube_store *s)
 {
+	bool trimmed = false;
+	unsigned long flags;
+
 	guard(rcu)();
-	guard(spinlock_irqsave)(&s->zone->lock);
-	return READ_ONCE(s->nr_spare) > mcube_max_spare(s) &&
-		mcube_dissolve_one(s, mcube_config.order, MCUBE_REASON_FREE);
+	spin_lock_irqsave(&s->zone->lock, flags);
+	if (READ_ONCE(s->nr_spare) > mcube_max_spare(s))
+		trimmed = mcube_dissolve_one(s, mcube_config.order,
+					     MCUBE_REASON_FREE);
+	spin_unlock_irqrestore(&s->zone->lock, flags);
+	return trimmed;
 }
 
 /**

@@ -3,10 +3,9 @@
 
 A guest for each machine and file system. The file program goes once through its
 files, uncounted, so that the page cache holds them as the policy places them;
-then it runs again and again beside one victim after the other. A victim works for
-a good part of such a pass; with little work it meets one point of the program's
-way with the policies off and another one with them on, and the two are compared.
-Each repetition begins at another point.
+then it runs again and again beside each victim, beginning anew for each: a victim
+meets the same part of the program's way with the policies off as with them on, and
+works for a good part of it. Each repetition begins at another point.
 
 extra misses    of the victim beside the program, less those that it has alone with all
                 policies off
@@ -44,9 +43,10 @@ def script(victims, programs, repeat, kib, work):
             base = f"/results/{policy}.{p}"
             lines += [f"stats {base}.before", f"refill {p}", f"stats {base}.after"]
             lines += [f"cost {p} {base}.cost"] if not i else []
-            lines += [f"stream {p}", f"sleep {0.05 + 0.1 * i:.2f}"]
-            lines += [f"victim {v} {kib} {base}.{v}.{i}" for v in victims]
-            lines += ["quiet", f"echo {policy} {p}, done {i + 1} of {repeat}"]
+            for v in victims:
+                lines += [f"stream {p}", f"sleep {0.05 + 0.1 * i:.2f}",
+                          f"victim {v} {kib} {base}.{v}.{i}", "quiet"]
+            lines += [f"echo {policy} {p}, done {i + 1} of {repeat}"]
     return lines
 
 
@@ -141,14 +141,14 @@ def show(rows):
             r = next(x for x in mine if x["program"] == p)
             body.append([p, *(f"{r['file_side'][k]['cycles'] / 1e6:.1f}"
                               for k in POLICIES), f"{r['file_side_loss']:+.1%}",
-                         *(f"{r['file_side'][k]['llc_misses']:,.0f}"
+                         *(f"{r['file_side'][k][e]:,}" for e in ("llc_refs", "llc_misses")
                            for k in POLICIES),
                          f"{r['pages']['placed']:,}", f"{r['pages']['missed']:,}",
                          f"{r['pages']['uncovered']:,}"])
-        print("\n  the programs themselves: a pass alone, 10^6 cycles, LLC misses; pages placed\n")
+        print("\n  the programs themselves: a pass alone, 10^6 cycles, at the LLC; pages placed\n")
         print("\n".join("  " + x for x in lab.table(
-            ["program", "off", "srm", "loss", "misses off", "srm", "placed", "missed",
-             "uncovered"], body)))
+            ["program", "off", "srm", "loss", "refs off", "srm", "misses off", "srm", "placed",
+             "missed", "uncovered"], body)))
 
 
 def spread(row):

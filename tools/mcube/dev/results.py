@@ -204,6 +204,7 @@ def srm(data):
     where = rows.pop("where", [])
     programs = {(r["machine"], r["fs"], r["program"]): r for r in main}.values()
     cost = lambda key: lambda r: f"{r['file_side'][key]['cycles'] / 1e6:.1f}"  # noqa: E731
+    refs = lambda key: lambda r: f"{r['file_side'][key]['llc_refs']:,}"  # noqa: E731
     runs = sorted({f"``--repeat {g['repeat']} --work {g['work']}``"
                    for n, g in data["parameters"]["guests"].items() if n.startswith("main")})
     out = [pairs(plain(data["summary"]))]
@@ -213,10 +214,12 @@ def srm(data):
                 "say anything, and the least;\neach pair is in ``build/results/srm.json``. "
                 f"Run with {', '.join(runs)}.",
                 pairs_table(main),
-                "The programs themselves: a pass alone after another one, in 10\\ :sup:`6` cycles; pages placed.",
+                "The programs themselves: a pass alone, after another one, in 10\\ :sup:`6` "
+                "cycles; its\nreferences to the last level; pages placed.",
                 table(list(programs), {"machine": "machine", "fs": "fs", "program": "program",
                                        "off": cost("off"), "srm": cost("srm"),
                                        "loss": percent("file_side_loss"),
+                                       "LLC refs": refs("off"), "srm ": refs("srm"),
                                        "placed": pages("placed"), "missed": pages("missed"),
                                        "uncovered": pages("uncovered")})]
     for part, mine in rows.items():

@@ -85,7 +85,8 @@ if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
 	holds "corun: modelled cycles, and a summary that follows from the runs" '
 		d["parameters"]["counted"] == "model" and "seconds" not in str(d["rows"])
 		and all(r["cost"]["min"] > 1e6 for r in d["rows"]) and len(d["runs"]) == 8
-		and all(r["counts"]["instructions"] > 20 * 2**20 / 8 and r["counts"]["misses"] > 5000
+		and all(r["counts"]["instructions"] > 20 * 2**20 / 8
+			and r["counts"]["misses"] > 5000
 			and r["counts"]["references"] > 3e5 for r in d["runs"])
 		and all(d["summary"][p]["extra_misses"] == sum(
 			(0.5 if r["together"] else -0.5) * r["counts"]["misses"]
