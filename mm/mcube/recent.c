@@ -15,7 +15,7 @@
  *
  *   mcube_free()                     push             pop    alloc_hinted()
  *       |                             |                ^            ^
- *       |              color 0:  [ 123, 907, 411 ] ---+            |
+ *       |              color 0:  [ 123, 907, 411 ] ----+            |
  *       |              color 1:  [ 268,  76, 802 ]                 |
  *       v                                                           |
  *   the frame's container ------- is the frame free there still? ---+

@@ -38,6 +38,12 @@ struct srm_test {
 	unsigned int nr;
 };
 
+static void free_pages_of(struct srm_test *t)
+{
+	while (t->nr)
+		__free_page(t->page[--t->nr]);
+}
+
 static int srm_test_init(struct kunit *test)
 {
 	struct srm_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
@@ -66,8 +72,7 @@ static void srm_test_exit(struct kunit *test)
 
 	if (!t)
 		return;
-	while (t->nr)
-		__free_page(t->page[--t->nr]);
+	free_pages_of(t);
 	mcube_alloc_enable(false);
 	mcube_srm_set_reserve(t->reserve);
 	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
@@ -193,8 +198,7 @@ static void free_frames_are_counted_by_color(struct kunit *test)
 	take_pages(test, PAGES);
 	current->mcube_hint = 0;
 	counts_are_right(test);
-	while (t->nr)
-		__free_page(t->page[--t->nr]);
+	free_pages_of(t);
 	counts_are_right(test);
 
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
@@ -374,13 +378,11 @@ static void freed_frames_come_back_first(struct kunit *test)
 	current->mcube_hint = mcube_hint_make(5, -1);
 	take_pages(test, RECENT);
 	memcpy(was, t->page, sizeof(was));
-	while (t->nr)
-		__free_page(t->page[--t->nr]);
+	free_pages_of(t);
 	/* Each color has its own. */
 	current->mcube_hint = mcube_hint_make(6, -1);
 	take_pages(test, RECENT);
-	while (t->nr)
-		__free_page(t->page[--t->nr]);
+	free_pages_of(t);
 	current->mcube_hint = mcube_hint_make(5, -1);
 	take_pages(test, RECENT);
 	current->mcube_hint = 0;

@@ -30,7 +30,7 @@ POLICIES = {"off": "off", "srm": "256"}
 VICTIMS = ("sort", "lu")
 PERIOD = 20
 # Of a program itself: few enough that what perf writes down is not much beside it.
-OWN_PERIOD, OWN = 100, "itself"
+OWN_PERIOD, OWN_SECONDS, OWN = 100, 0.3, "itself"
 LINE, PAGE = 64, 4096
 CLASSES = ("reserved", "struct pages", "elsewhere")
 RATE = "/proc/sys/kernel/perf_event_max_sample_rate"
@@ -54,7 +54,8 @@ def script(programs, kib):
             lines += [f"refill {p}", f"stream {p}", "sleep 0.1"]
             lines += [sample(v, f"{policy}.{p}") for v in VICTIMS]
             if policy == "srm":
-                lines += [record(f"-C 1 -c {OWN_PERIOD}", "sleep 0.3", f"srm.{p}.{OWN}")]
+                lines += [record(f"-C 1 -c {OWN_PERIOD}", f"sleep {OWN_SECONDS}",
+                                 f"srm.{p}.{OWN}")]
             lines += ["quiet", f"echo where: {policy} {p}, done"]
     return lines
 
@@ -122,7 +123,8 @@ def row(options, program, victim, policy, misses):
 def show(rows):
     """The table."""
     print(f"\nwhere: {TITLE}\nsimulated; extra LLC misses of a victim beside a program, one in "
-          f"{PERIOD} sampled;\n'{OWN}': the program's own in 0.3 s, one in {OWN_PERIOD}\n")
+          f"{PERIOD} sampled;\n'{OWN}': the program's own in {OWN_SECONDS} s, one in "
+          f"{OWN_PERIOD}\n")
     body = [[r["machine"], r["fs"], r["program"], r["victim"], r["policy"], f"{r['extra']:,}",
              *(f"{r[c]:,}" for c in CLASSES)] for r in rows]
     print("\n".join("  " + x for x in lab.table(

@@ -231,7 +231,7 @@ def srm(data):
     if where:
         out += ["``--part where``: extra misses of a victim, one in some sampled, by where they "
                 "lie: in the\ncolors reserved for files, in the lines where the struct pages of "
-                "those lie, elsewhere;\n*itself*: all misses of the program in 0.3 s.",
+                "those lie, elsewhere;\n*itself*: the program's own misses, for a while.",
                 table(where, {k: k for k in ("machine", "fs", "program", "victim", "policy")}
                       | {"extra misses": whole("extra")}
                       | {k: whole(k) for k in ("reserved", "struct pages", "elsewhere")})]
