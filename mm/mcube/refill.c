@@ -20,7 +20,8 @@
  * mapped, and were used once; those used again, read ahead and not used yet,
  * dirty, or mapped stay, whatever their age, and those of a group that has no
  * more than its memory.min or memory.low.  PG_active and PG_workingset say so of
- * pages that are read by read(), with generations (MGLRU) as without.
+ * pages that are read by read().  With generations (MGLRU) reclaim takes the flags
+ * away as it moves such a page to a younger one, so those stay too.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.
@@ -102,6 +103,25 @@ static bool is_used_up(struct folio *folio)
 		!folio_test_locked(folio) && !folio_mapped(folio);
 }
 
+#ifdef CONFIG_LRU_GEN
+/* Would reclaim begin with its generation?  What it has spared is in a younger one. */
+static bool is_oldest(struct folio *folio)
+{
+	struct lruvec *lruvec;
+
+	if (!lru_gen_enabled())
+		return true;
+	lruvec = folio_lruvec(folio);
+	return folio_lru_gen(folio) ==
+		lru_gen_from_seq(READ_ONCE(lruvec->lrugen.min_seq[LRU_GEN_FILE]));
+}
+#else
+static bool is_oldest(struct folio *folio)
+{
+	return true;
+}
+#endif
+
 static bool isolate(struct page *page, struct list_head *list)
 {
 	struct folio *folio = page_folio(page);
@@ -111,7 +131,7 @@ static bool isolate(struct page *page, struct list_head *list)
 	if (!is_used_up(folio) || !folio_try_get(folio))
 		return false;
 	if (page_folio(page) == folio && !folio_test_large(folio) &&
-	    is_used_up(folio) && !is_protected(folio))
+	    is_used_up(folio) && is_oldest(folio) && !is_protected(folio))
 		got = folio_isolate_lru(folio);
 	if (got)
 		list_add(&folio->lru, list);

@@ -42,6 +42,8 @@ SPLAT = re.compile(
     r"INFO: rcu.*(stall|detected)|soft lockup|hard LOCKUP|workqueue lockup|"
     r"Bad page (state|map)|corruption\b|ODEBUG:|unable to handle|double fault|"
     r"page_owner tracking data corrupt|sleeping function called|DEADLOCK")
+# For want of memory, one that did not offer itself as tests do.
+KILLED = re.compile(r"Killed process (\d+ \([^)]*\)).* oom_score_adj:0$")
 APPEND = ("console=ttyS0 panic=-1 oops=panic watchdog_thresh=60 "
           "rcupdate.rcu_cpu_stall_timeout=120 sysctl.kernel.hung_task_timeout_secs=300")
 # Without enhanced rep movsb and stosb: the kernel then clears and copies pages by words.
@@ -62,7 +64,7 @@ class Result:
     """What a run gave."""
 
     def __init__(self):
-        self.status, self.output, self.splats = None, "", []
+        self.status, self.output, self.splats, self.kills = None, "", [], []
         self.timed_out, self.seconds, self.boot_seconds = False, 0.0, None
         self.console, self.results = None, None
 
@@ -79,7 +81,10 @@ class Result:
             return f"no end after {self.seconds:.0f} s"
         if self.status is None:
             return "the guest died before the script ended"
-        return "ok" if self.status == 0 else f"the script returned {self.status}"
+        if self.status == 0:
+            return "ok"
+        kills = f", out of memory: killed {', '.join(self.kills)}" if self.kills else ""
+        return f"the script returned {self.status}{kills}"
 
 
 class Guest:
@@ -247,6 +252,8 @@ class Guest:
             result.status = int(m[1])
         elif SPLAT.search(line) and not (self.allow and self.allow.search(line)):
             result.splats.append(line.strip())
+        elif m := KILLED.search(line):
+            result.kills.append(m[1])
 
     def follow(self, out, pending):
         """Show what the script printed since; carry out its requests."""
