@@ -48,6 +48,7 @@ int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
 	unsigned int color, i, value;
 
 	memset(r, 0, sizeof(*r));
+	r->order = order;
 	if (order && dim->table_len)
 		return -EOPNOTSUPP;
 	for (i = 0; i < 1U << order; i++) {
@@ -72,6 +73,27 @@ int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
 }
 
 /**
+ * mcube_regions_init_auto() - divide the colors of a map so that folios are large
+ * @r: filled in, with the highest order that leaves a region for each share that
+ *     can be reserved; with order 0 if none does.
+ * @dim: the map's colors.
+ *
+ * A region then has a sixteenth of the cache at most, which is what pages would
+ * have in a cache of 16 colors.
+ *
+ * Return: 0; -ERANGE if there are fewer than two regions.
+ */
+int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim)
+{
+	unsigned int order;
+
+	for (order = MCUBE_REGION_MAX; order; order--)
+		if (!mcube_regions_init(r, dim, order) && r->nr >= MCUBE_SHARES)
+			return 0;
+	return mcube_regions_init(r, dim, 0);
+}
+
+/**
  * mcube_regions_reserve() - reserve some of the regions for files
  * @r: as divided.
  * @share: how many, in sixteenths of all, 0..MCUBE_RESERVE_MAX; rounded down.
@@ -80,7 +102,7 @@ void mcube_regions_reserve(struct mcube_regions *r, unsigned int share)
 {
 	unsigned int color;
 
-	r->reserved = r->nr * share / 16;
+	r->reserved = r->nr * share / MCUBE_SHARES;
 	r->nr_hop = 0;
 	for (color = 0; color < r->nr * r->per; color++)
 		if (r->of[color] >= r->reserved)

@@ -17,10 +17,12 @@
 #define MCUBE_REGION_MAX	4U
 
 /* Shares of the regions are in sixteenths; this is the largest. */
+#define MCUBE_SHARES		16U
 #define MCUBE_RESERVE_MAX	8U
 
 /**
  * struct mcube_regions - a map's colors, divided
+ * @order: blocks of 2^@order frames have the colors of one region.
  * @nr: number of regions.
  * @per: colors of each.
  * @of: by color, the region that it is part of.
@@ -30,6 +32,7 @@
  * @hop: these, in order.
  */
 struct mcube_regions {
+	unsigned int order;
 	unsigned int nr;
 	unsigned int per;
 	u8 of[MCUBE_MAX_VALUES];
@@ -41,6 +44,7 @@ struct mcube_regions {
 
 int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
 		       unsigned int order);
+int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim);
 void mcube_regions_reserve(struct mcube_regions *r, unsigned int share);
 
 /**

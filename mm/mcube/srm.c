@@ -84,6 +84,7 @@ struct mcube_srm_config mcube_srm_config = {
 	.tl = MCUBE_RUN_DEFAULT,
 	.rescan = 16,
 	.reserve = 1,
+	.region_order = MCUBE_REGION_AUTO,
 	.vm_hop = true,
 	.refill = true,
 };
@@ -101,6 +102,12 @@ static unsigned long region_found[MCUBE_MAX_VALUES];	/* and of pieces */
 static bool enabled;
 
 struct mcube_regions mcube_srm_regions;
+
+/*
+ * What a task may hold of free memory while it reads or writes.  So many pages
+ * have one color of a region before the next one's turn comes.
+ */
+#define BATCH_MAX	16UL
 
 static void count(enum mcube_srm_stat stat, long nr)
 {
@@ -322,7 +329,8 @@ static bool choose(struct choice *c, struct address_space *mapping,
 		color = mcube_region_hop(&mcube_srm_regions, index);
 	} else {
 		choose_region(c, mapping, index);
-		color = mcube_region_color(&mcube_srm_regions, c->region, index);
+		color = mcube_region_color(&mcube_srm_regions, c->region,
+					   c->left / BATCH_MAX);
 	}
 	c->hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
 	return true;
@@ -349,13 +357,13 @@ static void chosen(const struct choice *c, unsigned int nr, bool served)
  * @mapping: of the file that it is for.
  * @order: the order that it would have otherwise.
  *
- * Return: the lesser of @order and region_order, but not less than the file
+ * Return: the lesser of @order and the regions', but not less than the file
  * demands.
  */
 unsigned int mcube_srm_max_order(struct address_space *mapping,
 				 unsigned int order)
 {
-	return max(min(order, mcube_srm_config.region_order),
+	return max(min(order, mcube_srm_regions.order),
 		   mapping_min_folio_order(mapping));
 }
 
@@ -364,7 +372,7 @@ static bool is_covered(const struct inode *inode, gfp_t gfp, unsigned int order)
 	bool movable = gfp_migratetype(gfp) == MIGRATE_MOVABLE;
 
 	/* Of a device, metadata is asked for as movable, data is not. */
-	return order <= mcube_srm_config.region_order && !current->mcube_hint &&
+	return order <= mcube_srm_regions.order && !current->mcube_hint &&
 		movable != S_ISBLK(inode->i_mode);
 }
 
@@ -397,9 +405,6 @@ static struct folio *alloc_one(struct address_space *mapping, gfp_t gfp,
 		chosen(&c, 1U << order, served);
 	return folio;
 }
-
-/* What a task may hold of free memory while it reads or writes. */
-#define BATCH_MAX	16UL
 
 /* alloc_pages_bulk() knows nothing of these. */
 static bool has_policy(gfp_t gfp)
@@ -435,8 +440,7 @@ static struct folio *take_batched(struct mcube_batch *batch, gfp_t gfp,
 	struct folio *folio;
 
 	if (list_empty(&batch->folios) && index < batch->last &&
-	    mcube_srm_regions.per == 1 && is_covered(mapping->host, gfp, 0) &&
-	    !has_policy(gfp) &&
+	    is_covered(mapping->host, gfp, 0) && !has_policy(gfp) &&
 	    !mcube_scan_spreads(READ_ONCE(mapping->mcube_scan)))
 		fill_batch(batch, gfp, index);
 	folio = list_first_entry_or_null(&batch->folios, struct folio, lru);
@@ -528,6 +532,15 @@ void mcube_srm_stop(void)
 	mcube_alloc_trim();
 }
 
+static int divide(const struct mcube_dim *dim)
+{
+	unsigned int order = mcube_srm_config.region_order;
+
+	return order == MCUBE_REGION_AUTO ?
+		mcube_regions_init_auto(&mcube_srm_regions, dim) :
+		mcube_regions_init(&mcube_srm_regions, dim, order);
+}
+
 static int start(void)
 {
 	const struct mcube_dim *dim = &mcube_config.map->color;
@@ -536,8 +549,7 @@ static int start(void)
 	if (dim->nr_values < 2)
 		return -EOPNOTSUPP;
 	scoped_guard(spinlock, &palette_lock) {
-		ret = mcube_regions_init(&mcube_srm_regions, dim,
-					 mcube_srm_config.region_order);
+		ret = divide(dim);
 		mcube_regions_reserve(&mcube_srm_regions,
 				      mcube_srm_config.reserve);
 		mcube_palette_init(&palette, mcube_srm_regions.nr,
@@ -602,7 +614,8 @@ static int set_while_off(unsigned int *what, unsigned int value)
 
 /**
  * mcube_srm_set_region_order() - shall runs have regions of several colors?
- * @order: folios of up to 2^@order pages have their place there; 0..4.
+ * @order: folios of up to 2^@order pages have their place there; 0..4, or
+ *         MCUBE_REGION_AUTO.
  *
  * Context: process, sleeps.
  * Return: 0, or -EBUSY while the policy is on.

@@ -8,6 +8,7 @@
 #define _MM_MCUBE_SRM_H
 
 #include <linux/jump_label.h>
+#include <linux/limits.h>
 #include <linux/mcube.h>
 #include <linux/mcube_types.h>
 #include <linux/percpu.h>
@@ -74,7 +75,8 @@ DECLARE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
  * @reserve: share of the colors that is for files alone, in sixteenths;
  *           constant while the policy is on.
  * @region_order: runs have regions of the colors that 2^@region_order frames
- *                have; constant while the policy is on.
+ *                have; constant while the policy is on.  MCUBE_REGION_AUTO: as
+ *                mcube_regions_init_auto() divides them.
  * @rescan: pages of each color that a file may have which is spread when it is
  *          read again and again; 0 for never.
  * @nr_colors: of the address map; constant while the policy is on.
@@ -98,6 +100,7 @@ extern struct mcube_srm_config mcube_srm_config;
 extern struct mcube_regions mcube_srm_regions;
 
 #define MCUBE_RESCAN_MAX	64U
+#define MCUBE_REGION_AUTO	UINT_MAX
 
 DECLARE_STATIC_KEY_FALSE(mcube_hop_key);
 

@@ -126,21 +126,18 @@ static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t region_order_show(struct kobject *kobj,
 				 struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.region_order));
+	unsigned int order = READ_ONCE(mcube_srm_config.region_order);
+
+	return order == MCUBE_REGION_AUTO ? sysfs_emit(buf, "auto\n") :
+					    sysfs_emit(buf, "%u\n", order);
 }
 
-/* A number that cannot be changed while the policy is on. */
-static ssize_t fixed_store(const char *name, const char *buf, size_t count,
-			   unsigned int max, int (*set)(unsigned int value))
+/* What cannot be changed while the policy is on. */
+static ssize_t set_fixed(const char *name, size_t count, unsigned int value,
+			 int (*set)(unsigned int value))
 {
-	unsigned int value;
-	int ret = mcube_parse_uint(buf, count, 0, max, &value);
+	int ret = set(value);
 
-	if (ret) {
-		pr_warn_ratelimited("srm/%s: expected 0 to %u\n", name, max);
-		return ret;
-	}
-	ret = set(value);
 	if (ret)
 		pr_warn_ratelimited("srm/%s: first write 0 to srm/enabled\n",
 				    name);
@@ -151,8 +148,18 @@ static ssize_t region_order_store(struct kobject *kobj,
 				  struct kobj_attribute *attr,
 				  const char *buf, size_t count)
 {
-	return fixed_store("region_order", buf, count, MCUBE_REGION_MAX,
-			   mcube_srm_set_region_order);
+	static const char * const automatic[] = { "auto" };
+	unsigned int order = MCUBE_REGION_AUTO;
+	int ret = 0;
+
+	if (mcube_parse_choice(buf, count, automatic, ARRAY_SIZE(automatic)) < 0)
+		ret = mcube_parse_uint(buf, count, 0, MCUBE_REGION_MAX, &order);
+	if (ret) {
+		pr_warn_ratelimited("srm/region_order: expected 0 to %u, or auto\n",
+				    MCUBE_REGION_MAX);
+		return ret;
+	}
+	return set_fixed("region_order", count, order, mcube_srm_set_region_order);
 }
 
 static ssize_t reserve_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -164,8 +171,15 @@ static ssize_t reserve_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t reserve_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
-	return fixed_store("reserve", buf, count, MCUBE_RESERVE_MAX,
-			   mcube_srm_set_reserve);
+	unsigned int share;
+	int ret = mcube_parse_uint(buf, count, 0, MCUBE_RESERVE_MAX, &share);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/reserve: expected 0 to %u\n",
+				    MCUBE_RESERVE_MAX);
+		return ret;
+	}
+	return set_fixed("reserve", count, share, mcube_srm_set_reserve);
 }
 
 static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,

@@ -319,7 +319,7 @@ static void blocks_are_picked_by_region(struct kunit *test)
 		pick_blocks(test, order, COLORS);
 	}
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
-	KUNIT_EXPECT_EQ(test, mcube_srm_set_region_order(0), 0);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_region_order(MCUBE_REGION_AUTO), 0);
 }
 
 static void srm_goes_with_the_store(struct kunit *test)

@@ -59,6 +59,33 @@ TEST(bits_that_do_not_count_make_regions_smaller)
 	EXPECT_EQ(regions.per, 1);
 }
 
+/* As large as leaves sixteen regions; bits that do not count cost nothing. */
+TEST(auto_leaves_a_region_for_each_share)
+{
+	static const struct {
+		const char *masks;
+		unsigned int order, nr, per;
+	} cases[] = {
+		{ "0x1000", 0, 2, 1 },
+		{ "0x1000 0x2000 0x4000 0x8000", 0, 16, 1 },
+		{ "0x1000 0x2000 0x4000 0x8000 0x10000", 1, 16, 2 },
+		{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000", 2, 16, 4 },
+		{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000",
+		  4, 16, 16 },
+		{ "0x4000 0x8000 0x10000 0x20000", 2, 16, 1 },
+	};
+	struct mcube_dim dim;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		dim = dim_of(cases[i].masks);
+		EXPECT_EQ(mcube_regions_init_auto(&regions, &dim), 0);
+		EXPECT_EQ(regions.order, cases[i].order);
+		EXPECT_EQ(regions.nr, cases[i].nr);
+		EXPECT_EQ(regions.per, cases[i].per);
+	}
+}
+
 TEST(tables_have_colors_only)
 {
 	struct mcube_dim dim;
@@ -69,6 +96,9 @@ TEST(tables_have_colors_only)
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 0), 0);
 	EXPECT_EQ(regions.nr, dim.nr_values);
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 1), -EOPNOTSUPP);
+	EXPECT_EQ(mcube_regions_init_auto(&regions, &dim), 0);
+	EXPECT_EQ(regions.order, 0);
+	EXPECT_EQ(regions.nr, dim.nr_values);
 }
 
 /* Aligned blocks: all colors of one region, each as often, and no other. */

@@ -198,7 +198,7 @@ loop_store()
 		3) put "$(pick 0 1 1)" $SRM/vm_hop ;;
 		4)
 			put 0 $SRM/enabled
-			put "$(pick 0 1 2 4)" $SRM/region_order
+			put "$(pick auto 0 1 2 4)" $SRM/region_order
 			put "$(pick 0 1 8)" $SRM/reserve
 			put 1 $SRM/enabled
 			;;

@@ -79,6 +79,11 @@ static const char * const bad_region_order[] = {
 	"5", "6", "10", "255", "2147483648", "4294967295", NULL
 };
 
+static const char * const bad_words[] = {
+	"Auto", "AUTO", "aut", "autos", "auto auto", " auto", "auto ", "auto\n\n",
+	"auto 1", "[auto]", NULL
+};
+
 static const char * const bad_reserve[] = {
 	"9", "10", "16", "255", "2147483648", "4294967295", NULL
 };
@@ -345,8 +350,10 @@ TEST_F_TIMEOUT(input, srm, 300)
 
 	refused(_metadata, self, MCUBE_SRM "region_order", bad_numbers);
 	refused(_metadata, self, MCUBE_SRM "region_order", bad_region_order);
+	refused(_metadata, self, MCUBE_SRM "region_order", bad_words);
 	refused_odd_forms(_metadata, self, MCUBE_SRM "region_order", "4");
-	EXPECT_EQ(0, mcube_write(MCUBE_SRM "region_order", "0"));
+	refused_odd_forms(_metadata, self, MCUBE_SRM "region_order", "auto");
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "region_order", "auto"));
 
 	refused(_metadata, self, MCUBE_SRM "reserve", bad_numbers);
 	refused(_metadata, self, MCUBE_SRM "reserve", bad_reserve);
@@ -501,7 +508,7 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		"container_order", "containers", "free_pages", "served",
 		"colored", "fallback", "uncovered", "taken", "returned",
 		"dissolved", "tl", "vm_hop", "file_pages", "task_pages",
-		"missed", "dealt", "hopped", "spread", "region_order",
+		"missed", "dealt", "hopped", "spread",
 		"rescan", "refill", "refilled", "reserve",
 	};
 	char path[512], text[4096];
@@ -540,6 +547,7 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 			 !strcmp(text, "[shuffle] paper");
 		known |= !strcmp(e->d_name, "mode") &&
 			 !strcmp(text, "[runs] stateless");
+		known |= !strcmp(e->d_name, "region_order") && !strcmp(text, "auto");
 		known |= !strcmp(e->d_name, "source") && !strpbrk(text, "0123456789");
 		EXPECT_TRUE(known) {
 			TH_LOG("%s is readable for all and says: %s", path, text);

@@ -269,7 +269,7 @@ TEST_F_TIMEOUT(srm_folios, region_order_is_checked, 60)
 	EXPECT_EQ(0, mcube_read_num(MCUBE_SRM "enabled"));
 	EXPECT_EQ(-ERANGE, mcube_write(MCUBE_SRM "region_order", "5"));
 	EXPECT_EQ(4, mcube_read_num(MCUBE_SRM "region_order"));
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "region_order", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "region_order", "auto"));
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 }
 

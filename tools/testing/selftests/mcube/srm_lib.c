@@ -27,7 +27,7 @@ void srm_defaults(void)
 {
 	mcube_write(MCUBE_SRM "tl", "256");
 	mcube_write(MCUBE_SRM "mode", "runs");
-	mcube_write(MCUBE_SRM "region_order", "0");
+	mcube_write(MCUBE_SRM "region_order", "auto");
 	mcube_write(MCUBE_SRM "reserve", "1");
 	mcube_write(MCUBE_SRM "rescan", "16");
 	mcube_write(MCUBE_SRM "vm_hop", "1");
