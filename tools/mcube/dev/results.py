@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The figures of the documentation, from the result files of the last runs.
 
-    results.py          write Documentation/mm/mcube/results.rst
-    results.py --check  say whether it differs from what would be written
+    results.py          write Documentation/mm/mcube/results.rst and results-srm.rst
+    results.py --check  say whether they differ from what would be written
 
 Every table there is one of build/results/*.json, shown under the command that
 wrote the file; nothing in it is typed by hand. A result that is not there
@@ -19,12 +19,12 @@ import statistics
 import ui
 from ui import BUILD, ROOT, Failure, say
 
-DOCUMENT = ROOT / "Documentation/mm/mcube/results.rst"
+FOLDER = ROOT / "Documentation/mm/mcube"
 HEAD = """.. SPDX-License-Identifier: GPL-2.0
 
-=======
-Results
-=======
+{rule}
+{title}
+{rule}
 
 Written by ``make results`` from the result files of the commands named here.
 What kind of number each table holds, and of which machine, stands beside it:
@@ -279,6 +279,13 @@ SECTIONS = {
 }
 
 
+# Document: (title, result files)
+DOCUMENTS = {
+    "results.rst": ("Results", [s for s in SECTIONS if s != "srm"]),
+    "results-srm.rst": ("Results of SRM-buffer", ["srm"]),
+}
+
+
 def section(stem):
     """One section, or None where its result file is missing."""
     title, command, blocks = SECTIONS[stem]
@@ -295,11 +302,12 @@ def standing(text):
     return {p.split("\n", 1)[0]: p.rstrip() + "\n" for p in parts[1:]}
 
 
-def render():
-    """The whole document, and which results were missing."""
-    old = standing(DOCUMENT.read_text("utf-8")) if DOCUMENT.is_file() else {}
-    out, missing = [HEAD], []
-    for stem, (title, command, _) in SECTIONS.items():
+def render(path, title, stems):
+    """A whole document, and which results were missing."""
+    old = standing(path.read_text("utf-8")) if path.is_file() else {}
+    out, missing = [HEAD.format(title=title, rule="=" * len(title))], []
+    for stem in stems:
+        title, command, _ = SECTIONS[stem]
         new = section(stem)
         if not new:
             missing.append(command)
@@ -315,15 +323,19 @@ def run():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if it differs")
     args = parser.parse_args()
-    text, missing = render()
-    for command in missing:
+    texts, without = {}, []
+    for name, (title, stems) in DOCUMENTS.items():
+        texts[FOLDER / name], missing = render(FOLDER / name, title, stems)
+        without += missing
+    for command in without:
         say(f"no result of '{command}': its section stays as it is")
-    if len(missing) == len(SECTIONS):
-        raise Failure("there are no results", f"run one of: {', '.join(missing)}")
+    if len(without) == len(SECTIONS):
+        raise Failure("there are no results", f"run one of: {', '.join(without)}")
     if args.check:
-        return int(not DOCUMENT.is_file() or DOCUMENT.read_text("utf-8") != text)
-    ui.write_if_changed(DOCUMENT, text.encode())
-    say(f"written: {DOCUMENT}")
+        return int(any(not p.is_file() or p.read_text("utf-8") != t for p, t in texts.items()))
+    for path, text in texts.items():
+        ui.write_if_changed(path, text.encode())
+        say(f"written: {path}")
     return 0
 
 
