@@ -20,6 +20,7 @@
 #define MCUBE_STATS	MCUBE_ALLOC "stats/"
 #define MCUBE_SRM	MCUBE_DIR "srm/"
 #define MCUBE_POOL	"/proc/sys/vm/nr_hugepages"
+#define MCUBE_MIN_FREE	"/proc/sys/vm/min_free_kbytes"
 #define MCUBE_NODES	"/sys/devices/system/node"
 #define MCUBE_HINT	"/sys/kernel/debug/mcube/hint"
 

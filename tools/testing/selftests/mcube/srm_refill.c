@@ -26,7 +26,6 @@
 
 #define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 #define PAGES(mib)	((mib) * (MIB / PAGE_SIZE_))
-#define MIN_FREE	"/proc/sys/vm/min_free_kbytes"
 #define PLAYGROUND	128UL			/* MiB of a node that are left free */
 #define MORE		PAGES(32UL)
 #define TIMES		4			/* that much */
@@ -106,7 +105,7 @@ FIXTURE_SETUP(refill)
 	CPU_SET(0, &first);
 	mcube_save(&self->saved);
 	self->pool = mcube_read_num(MCUBE_POOL);
-	self->min_free = mcube_read_num(MIN_FREE);
+	self->min_free = mcube_read_num(MCUBE_MIN_FREE);
 	if (why)
 		SKIP(return, "%s", why);
 	if (mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen)) < 0)
@@ -127,7 +126,7 @@ FIXTURE_SETUP(refill)
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write(LRU_GEN, variant->lru_gen));
 	srm_forget_files();
-	ASSERT_EQ(0, mcube_write_num(MIN_FREE, 8192 * nodes));
+	ASSERT_EQ(0, mcube_write_num(MCUBE_MIN_FREE, 8192 * nodes));
 	mcube_set_aside(PLAYGROUND * nodes);
 	free = mcube_field(nodes > 1 ? NODE "/vmstat" : "/proc/vmstat", "nr_free_pages");
 	ASSERT_LT((long)MORE, free);
@@ -159,7 +158,7 @@ FIXTURE_TEARDOWN_PARENT(refill)
 	if (self->lru_gen[0])
 		EXPECT_EQ(0, mcube_write(LRU_GEN, strcmp(self->lru_gen, "0x0000") ? "y" : "n"));
 	EXPECT_EQ(0, mcube_off());
-	mcube_write_num(MIN_FREE, self->min_free);
+	mcube_write_num(MCUBE_MIN_FREE, self->min_free);
 	if (self->pool >= 0)
 		mcube_write_num(MCUBE_POOL, self->pool);
 	mcube_restore(&self->saved);
