@@ -22,7 +22,7 @@ TL = (16, 32, 64, 128, 256, 512)
 DEFAULT = 256
 SHARES = (25, 50)
 # Of a guest. The least holds the trees, but not in what is reserved of its colors.
-MEMORY = ("1G", "2G", "4G")
+MEMORY = ("1G", "2G", "3G")
 
 
 class Situation(NamedTuple):
