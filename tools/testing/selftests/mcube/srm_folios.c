@@ -21,6 +21,8 @@
 #define LONG		(16 * TL)
 #define REGION_ORDER	2
 #define REGION		(1U << REGION_ORDER)
+/* Of these "auto" makes regions of that size. */
+#define COLORS_64	MCUBE_TEST_COLORS " 0x10000 0x20000"
 
 #define KPF_COMPOUND_HEAD	15
 #define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
@@ -69,13 +71,21 @@ FIXTURE_TEARDOWN_PARENT(srm_folios)
 	mcube_restore(&self->saved);
 }
 
-static int switch_on(unsigned int region_order)
+static int switch_on_with(const char *colors, const char *region_order)
 {
 	return mcube_write(MCUBE_SRM "enabled", "0") ?:
-	       mcube_write_num(MCUBE_SRM "region_order", region_order) ?:
+	       mcube_write(MCUBE_SRM "region_order", region_order) ?:
 	       mcube_write(MCUBE_SRM "reserve", "0") ?:
-	       mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS) ?:
+	       mcube_on("shuffle", colors, MCUBE_TEST_BANKS) ?:
 	       mcube_write(MCUBE_SRM "enabled", "1");
+}
+
+static int switch_on(unsigned int region_order)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", region_order);
+	return switch_on_with(MCUBE_TEST_COLORS, text);
 }
 
 /* A long file, not cached. */
@@ -340,6 +350,31 @@ TEST_F_TIMEOUT(srm_folios, large_folios_have_one_region, 120)
 	EXPECT_LE(missed, (long)LONG / 20);
 	if (!missed)
 		EXPECT_EQ(0, outside(self->color, LONG));
+	EXPECT_EQ(0, uneven(self->color, LONG));
+}
+
+/* What it costs is a sixteenth of the cache, with 16 colors as with 64. */
+TEST_F_TIMEOUT(srm_folios, auto_region_order, 120)
+{
+	long folios;
+
+	self->dir = mcube_xfs(SRM_MOUNT, &self->mounted);
+	if (!self->dir)
+		SKIP(return, "no xfs on /dev/vdb");
+	make_file(_metadata, self);
+	ASSERT_EQ(0, switch_on_with(MCUBE_TEST_COLORS, "auto"));
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	EXPECT_EQ(0, large_folios(self->file));
+
+	srm_forget_files();
+	ASSERT_EQ(0, switch_on_with(COLORS_64, "auto"));
+	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	folios = large_folios(self->file);
+	TH_LOG("%lu pages, %ld folios of several", LONG, folios);
+	EXPECT_LE((long)LONG / REGION / 2, folios);
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_EQ(0, outside(self->color, LONG));
 	EXPECT_EQ(0, uneven(self->color, LONG));
 }
 
