@@ -76,8 +76,8 @@ def arguments():
                         choices=srm_hits.MEMORY, help="hitratio: sizes of the guests")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--work", type=int, default=16,
-                        help="main: million accesses that a victim makes at least, beside "
-                             "each program (default: %(default)s)")
+                        help="million accesses that a victim makes at least, beside each "
+                             "program (default: %(default)s)")
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
     parser.add_argument("--again", action="store_true",

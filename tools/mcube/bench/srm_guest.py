@@ -125,6 +125,20 @@ def folder_of(name):
     return ui.BUILD / "guest" / f"{PREFIX}-{name}" / "results"
 
 
+def beside(program, victims, kib, base, repetition, copies=1):
+    """
+    Lines that put each victim beside a program, or some of it on a CPU each. It begins
+    anew for each, so that with and without the policy they meet the same part of its
+    way; each repetition, and each copy, begins at another point.
+    """
+    lines = []
+    for v in victims:
+        for n in range(copies):
+            lines += [f"stream {program} {1 << n + 1:x}", f"sleep {0.05 + 0.1 * repetition:.2f}"]
+        lines += [f"victim {v} {kib} {base}.{v}.{repetition}", "quiet"]
+    return lines
+
+
 def boot(name, lines, options, timeout=3600, **machine):
     """Run one guest; options is what the report has to know of the run."""
     machine = {"smp": 2, "mem": MEMORY, "programs": PROGRAMS} | machine
@@ -166,6 +180,21 @@ def counts(path):
         raise Failure(f"{path}: no figure for {', '.join(missing)}",
                       "the guest's kernel needs CONFIG_MCUBE_SIM_PMU")
     return out
+
+
+def boot_each(name, script_of, options, **machine):
+    """
+    Run a guest for each repetition, script_of(repetition) in it, and bring together what
+    they leave. In one guest the stock allocator would go on with free memory as the
+    policy left it, few of its colors on top, and victims would miss as never before.
+    """
+    for i in range(options["repeat"]):
+        own = f"{name}-{i}" if i else name
+        boot(own, script_of(i), options, **machine)
+        if i:
+            for path in folder_of(own).glob(f"*.{i}"):
+                path.rename(folder_of(name) / path.name)
+            shutil.rmtree(folder_of(own).parent)
 
 
 def repeated(folder, name, repeat):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """bench-srm, main part: victims beside programs that read files.
 
-A guest for each machine and file system. The file program goes once through its
+A guest for each machine, file system and repetition. The file program goes once through its
 files, uncounted, so that the page cache holds them as the policy places them;
 then it runs again and again beside each victim, beginning anew for each: a victim
 meets the same part of the program's way with the policies off as with them on, and
@@ -16,6 +16,7 @@ file side       modelled cycles of one pass of the program, alone, after another
                 srm over off, less one
 """
 
+import functools
 import itertools
 import statistics
 
@@ -32,33 +33,32 @@ LEAST = 0.05
 PAPER_CUTS = (34, 85)
 
 
-def script(victims, programs, repeat, kib, work):
-    """What a guest does."""
-    lines = [f"WORK={work}"]
+def script(args, kib, i):
+    """What a guest does, repetition i."""
+    victims = args.victims
+    lines = [f"WORK={args.work}"]
     lines += [f"/guest/victims -c -k {min(kib, 768)} {v} || exit 1" for v in victims]
-    for i, (policy, setting) in itertools.product(range(repeat), POLICIES.items()):
+    for policy, setting in POLICIES.items():
         lines.append(f"policy {setting}")
         lines += [f"victim {v} {kib} /results/{policy}.{v}.{i}" for v in victims]
-        for p in programs:
+        for p in args.programs:
             base = f"/results/{policy}.{p}"
             lines += [f"stats {base}.before", f"refill {p}", f"stats {base}.after"]
             lines += [f"cost {p} {base}.cost"] if not i else []
-            for v in victims:
-                lines += [f"stream {p}", f"sleep {0.05 + 0.1 * i:.2f}",
-                          f"victim {v} {kib} {base}.{v}.{i}", "quiet"]
-            lines += [f"echo {policy} {p}, done {i + 1} of {repeat}"]
+            lines += srm_guest.beside(p, victims, kib, base, i)
+            lines += [f"echo {policy} {p}, done"]
     return lines
 
 
 def guest(args, machine, fs, part="main"):
-    """Run one guest; its name."""
+    """Run a guest for each repetition; the name of their figures."""
     kib = srm_guest.kib(machine)
     name = f"{part}-{machine}-{fs}"
-    srm_guest.boot(name, script(args.victims, args.programs, args.repeat, kib, args.work),
-                   {"machine": machine, "fs": fs, "victims": args.victims,
-                    "programs": args.programs, "repeat": args.repeat, "kib": kib,
-                    "work": args.work},
-                   fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
+    srm_guest.boot_each(name, functools.partial(script, args, kib),
+                        {"machine": machine, "fs": fs, "victims": args.victims,
+                         "programs": args.programs, "repeat": args.repeat, "kib": kib,
+                         "work": args.work},
+                        fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
     return name
 
 

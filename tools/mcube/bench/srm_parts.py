@@ -61,38 +61,37 @@ SITUATIONS = {
 VICTIMS = {"rescan": [], "database": ["join"]}
 
 
-def script(part, victims, repeat, kib):
-    """What a guest does."""
-    lines = []
+def script(part, victims, kib, work, i):
+    """What a guest does, repetition i."""
+    lines = [f"WORK={work}"]
     if part == "rescan":
         lines += [f"head -c {kib * 4 // 3 * s // 100 << 10} /data/big > /data/scan-{s}"
                   for s in SHARES]
     if part == "database":
         lines += [f"pairs {kib * 1024 // srm_guest.PAIR_BYTES}"]
-    for i in range(repeat):
-        lines += ["policy off"] + [f"victim {v} {kib} /results/alone.{v}.{i}" for v in victims]
-        for s in SITUATIONS[part]:
-            base = f"/results/{s.name()}"
-            lines += [f"policy {s.policy}", f"stats {base}.before", f"refill {s.fill}",
-                      f"stats {base}.after"]
-            lines += [f"cost {s.program} {base}.cost"] if not i else []
-            # Each at another point of its way.
-            lines += [f"stream {s.program} {1 << n + 1:x}; sleep {0.05 + 0.1 * i:.2f}"
-                      for n in range(s.copies) if victims]
-            lines += [f"victim {v} {kib} {base}.{v}.{i}" for v in victims]
-            lines += ["quiet", f"echo {part}: {s.label}, done {i + 1} of {repeat}"]
+    lines += ["policy off"] + [f"victim {v} {kib} /results/alone.{v}.{i}" for v in victims]
+    # Those without a policy first: see boot_each().
+    for s in sorted(SITUATIONS[part], key=lambda s: s.policy != "off"):
+        base = f"/results/{s.name()}"
+        lines += [f"policy {s.policy}", f"stats {base}.before", f"refill {s.fill}",
+                  f"stats {base}.after"]
+        lines += [f"cost {s.program} {base}.cost"] if not i else []
+        lines += srm_guest.beside(s.program, victims, kib, base, i, s.copies)
+        lines += [f"echo {part}: {s.label}, done"]
     return lines
 
 
 def guest(part, args, machine, fs, memory):
-    """Run one guest."""
+    """Run a guest for each repetition."""
     kib = srm_guest.kib(machine)
     victims = VICTIMS.get(part, args.victims)
-    srm_guest.boot(f"{part}-{machine}-{fs}-{memory}", script(part, victims, args.repeat, kib),
-                   {"machine": machine, "fs": fs, "victims": victims, "repeat": args.repeat,
-                    "kib": kib, "memory": memory},
-                   fs=fs, kernel=args.kernel, model=Model(machine), icount=True, mem=memory,
-                   smp=1 + max(s.copies for s in SITUATIONS[part]))
+    srm_guest.boot_each(f"{part}-{machine}-{fs}-{memory}",
+                        functools.partial(script, part, victims, kib, args.work),
+                        {"machine": machine, "fs": fs, "victims": victims,
+                         "repeat": args.repeat, "kib": kib, "memory": memory,
+                         "work": args.work},
+                        fs=fs, kernel=args.kernel, model=Model(machine), icount=True,
+                        mem=memory, smp=1 + max(s.copies for s in SITUATIONS[part]))
 
 
 def guests(part, args):
