@@ -12,6 +12,8 @@
 
 #include "srm_lib.h"
 
+#define CGROUP_NODE	MCUBE_CGROUPS "/mcube-selftest-node"
+
 /* NULL, or why there is nothing to test. */
 const char *srm_unusable(void)
 {
@@ -52,6 +54,36 @@ void srm_forget_files(void)
 int srm_restart(void)
 {
 	return mcube_write(MCUBE_SRM "enabled", "0") ?: mcube_write(MCUBE_SRM "enabled", "1");
+}
+
+/*
+ * From here on this process runs on the first CPU, and its pages are the first
+ * node's: the page allocator goes to another node and back at a watermark, and
+ * runs are dealt by what each has.  Return: why they cannot be, or NULL.
+ */
+const char *srm_stay_on_node(void)
+{
+	if (mcube_pin(0))
+		return "no CPU 0";
+	if (!mcube_max_node())
+		return NULL;
+	if (mcube_make_cgroup(CGROUP_NODE, "+cpuset") ||
+	    mcube_write(CGROUP_NODE "/cpuset.mems", "0"))
+		return "two nodes, and no cpuset controller";
+	return mcube_write(CGROUP_NODE "/cgroup.procs", "0") ? "cannot enter a cpuset" : NULL;
+}
+
+/* When that process is gone. */
+void srm_leave_node(void)
+{
+	rmdir(CGROUP_NODE);
+}
+
+/* Free pages of that node. */
+long srm_free_pages(void)
+{
+	return mcube_field(mcube_max_node() ? MCUBE_NODES "/node0/vmstat" : "/proc/vmstat",
+			   "nr_free_pages");
 }
 
 int srm_write_file(const char *path, size_t pages)

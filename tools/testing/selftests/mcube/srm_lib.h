@@ -17,6 +17,9 @@ void srm_defaults(void);
 long srm_stat(const char *name);
 void srm_forget_files(void);
 int srm_restart(void);
+const char *srm_stay_on_node(void);
+void srm_leave_node(void);
+long srm_free_pages(void);
 int srm_write_file(const char *path, size_t pages);
 int srm_read_file(const char *path, size_t pages);
 int srm_colors_at(const struct mcube_dim *dim, const char *path, size_t first,

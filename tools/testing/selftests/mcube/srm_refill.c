@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -32,8 +31,6 @@
 #define KEPT		PAGES(4UL)
 #define CHUNK		(16 * PAGE_SIZE_)
 #define CGROUP		MCUBE_CGROUPS "/mcube-selftest"
-#define CGROUP_NODE	MCUBE_CGROUPS "/mcube-selftest-node"
-#define NODE		MCUBE_NODES "/node0"
 
 FIXTURE(refill) {
 	struct mcube_saved saved;
@@ -83,26 +80,12 @@ static int stream_part(const char *path, size_t from, size_t pages)
 	return got == CHUNK ? 0 : -EIO;
 }
 
-/* From here on pages are the first node's.  Return: why they cannot be, or NULL. */
-static const char *stay_on_node(void)
-{
-	if (!mcube_max_node())
-		return NULL;
-	if (mcube_make_cgroup(CGROUP_NODE, "+cpuset") ||
-	    mcube_write(CGROUP_NODE "/cpuset.mems", "0"))
-		return "two nodes, and no cpuset controller";
-	return mcube_write(CGROUP_NODE "/cgroup.procs", "0") ? "cannot enter a cpuset" : NULL;
-}
-
 FIXTURE_SETUP(refill)
 {
 	const char *why = srm_unusable(), *dir;
 	int nodes = mcube_max_node() + 1;
-	cpu_set_t first;
 	long free;
 
-	CPU_ZERO(&first);
-	CPU_SET(0, &first);
 	mcube_save(&self->saved);
 	self->pool = mcube_read_num(MCUBE_POOL);
 	self->min_free = mcube_read_num(MCUBE_MIN_FREE);
@@ -119,8 +102,7 @@ FIXTURE_SETUP(refill)
 	snprintf(self->fill, sizeof(self->fill), "%s/mcube-fill", dir);
 	snprintf(self->more, sizeof(self->more), "%s/mcube-more", dir);
 	snprintf(self->kept, sizeof(self->kept), "%s/mcube-kept", dir);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(first), &first));
-	why = stay_on_node();
+	why = srm_stay_on_node();
 	if (why)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
@@ -128,7 +110,7 @@ FIXTURE_SETUP(refill)
 	srm_forget_files();
 	ASSERT_EQ(0, mcube_write_num(MCUBE_MIN_FREE, 8192 * nodes));
 	mcube_set_aside(PLAYGROUND * nodes);
-	free = mcube_field(nodes > 1 ? NODE "/vmstat" : "/proc/vmstat", "nr_free_pages");
+	free = srm_free_pages();
 	ASSERT_LT((long)MORE, free);
 	/* As large as a huge page: what the pool gives back can be the store's. */
 	ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order", "9"));
@@ -152,7 +134,7 @@ FIXTURE_TEARDOWN_PARENT(refill)
 	unlink(self->more);
 	unlink(self->kept);
 	rmdir(CGROUP);
-	rmdir(CGROUP_NODE);
+	srm_leave_node();
 	if (self->mounted)
 		EXPECT_EQ(0, umount(SRM_MOUNT));
 	if (self->lru_gen[0])
