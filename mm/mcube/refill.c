@@ -21,7 +21,8 @@
  * dirty, or mapped stay, whatever their age, and those of a group that has no
  * more than its memory.min or memory.low.  PG_active and PG_workingset say so of
  * pages that are read by read().  With generations (MGLRU) reclaim takes the flags
- * away as it moves such a page to a younger one, so those stay too.
+ * away as it moves such a page to a younger one, so those stay too, until that is
+ * the oldest; used once since then, it is for reclaim as for refill like any other.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.

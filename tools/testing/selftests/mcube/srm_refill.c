@@ -252,8 +252,8 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) 
 	const char *why = make_group(low);
 	long refilled, stolen;
 	size_t left;
+	int i, n;
 	char *p;
-	int i;
 
 	if (why)
 		SKIP(return, "%s", why);
@@ -264,7 +264,11 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) 
 	ASSERT_EQ(0, stream_part(self->fill, 0, self->fill_pages));
 	refilled = srm_stat("refilled");
 	for (i = 0; i < TIMES; i++) {
-		if (used)
+		/*
+		 * Twice: what MGLRU has spared and nobody has used since until it
+		 * was the oldest again is for reclaim as used once as any other.
+		 */
+		for (n = 0; used && n < 2; n++)
 			ASSERT_EQ(0, stream_part(self->kept, 0, KEPT));
 		ASSERT_EQ(0, stream_part(self->more, i * MORE, MORE));
 	}
