@@ -16,7 +16,7 @@
 /* Largest region: 64 KiB with 4 KiB pages. */
 #define MCUBE_REGION_MAX	4U
 
-/* Shares of the regions are in sixteenths; this is the largest. */
+/* Regions are reserved by shares of so many; this is the largest number of them. */
 #define MCUBE_SHARES		16U
 #define MCUBE_RESERVE_MAX	8U
 
