@@ -242,6 +242,13 @@ soft_offline()
 	put $pfn $UNPOISON
 }
 
+# The kernel tries on until a signal comes, which may be for ever (see
+# Documentation/admin-guide/mm/memory-hotplug.rst)
+offline()
+{
+	timeout 20 sh -c "echo offline > $1/state" 2> /dev/null
+}
+
 loop_memory()
 {
 	blocks=
@@ -252,10 +259,12 @@ loop_memory()
 		soft_offline
 		# shellcheck disable=SC2086
 		b=$(pick $blocks)
-		if put offline "$b/state"; then
-			echo >> "$WORK/count.memory"
-			sleep "$(pick 0 0.1 0.5 1)"
-		fi
+		offline "$b"
+		case $? in
+		0)	echo >> "$WORK/count.memory"
+			sleep "$(pick 0 0.1 0.5 1)" ;;
+		124)	echo >> "$WORK/count.given-up" ;;
+		esac
 		tries=0
 		until online "$b" || [ $tries -eq 20 ]; do
 			tries=$((tries + 1))
@@ -387,6 +396,7 @@ tree()
 	note "  $1 $(tr '\0' ' ' < "/proc/$1/cmdline" | cut -c1-60): $(
 		sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status") $(
 		tr '\n' ' ' < "/proc/$1/stack")"
+	children=	# if it has ended meanwhile
 	read -r children < "/proc/$1/task/$1/children"
 	for child in $children; do
 		tree "$child"
@@ -544,7 +554,7 @@ put never /sys/kernel/mm/transparent_hugepage/shmem_enabled
 put 0 /proc/sys/vm/nr_hugepages
 put none $HINT
 note "$slices slices, $odd ended oddly"
-for c in memory cpu memcg cpuset faults soft; do
+for c in memory given-up cpu memcg cpuset faults soft; do
 	[ -e "$WORK/count.$c" ] && note "$c: $(wc -l < "$WORK/count.$c") times"
 done
 for f in taken returned dissolved served colored fallback uncovered; do
