@@ -75,11 +75,12 @@ int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
 /**
  * mcube_regions_init_auto() - divide the colors of a map so that folios are large
  * @r: filled in, with the highest order that leaves a region for each share that
- *     can be reserved; with order 0 if none does.
+ *     can be reserved; with order 0 if none does, or only 1.
  * @dim: the map's colors.
  *
  * A region then has a sixteenth of the cache at most, which is what pages would
- * have in a cache of 16 colors.
+ * have in a cache of 16 colors.  Folios of two pages are not worth it: each is
+ * looked for in the buddy lists, and pages are taken by the batch.
  *
  * Return: 0; -ERANGE if there are fewer than two regions.
  */
@@ -87,7 +88,7 @@ int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim
 {
 	unsigned int order;
 
-	for (order = MCUBE_REGION_MAX; order; order--)
+	for (order = MCUBE_REGION_MAX; order > 1; order--)
 		if (!mcube_regions_init(r, dim, order) && r->nr >= MCUBE_SHARES)
 			return 0;
 	return mcube_regions_init(r, dim, 0);
