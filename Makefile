@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # The driver of the mcube repository. Every target does its own set-up; all
-# output goes under build/ (or BUILD=DIR). The work is done by the scripts in
+# output goes under build/ (or BUILD=DIR). The work is done by the commands in
 # tools/mcube/dev/, one idea each; this file only says what needs what.
 
 BUILD ?= $(CURDIR)/build

@@ -27,8 +27,8 @@ import statistics
 
 import icount  # first: it makes the other packages importable
 import lab
-import ui
 from lab import Failure
+from lib import ui
 
 COLOR = 3
 VARIANTS = {

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import lab  # first: it makes tools/mcube/dev importable
 import kbuild
-import ui
 from lab import ALLOC, Failure
+from lib import ui
 from qemu import Guest, image
 
 ON = f"{lab.SET_MAP}echo shuffle > {ALLOC}/seed; echo 1 > {ALLOC}/enabled"

@@ -17,11 +17,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "dev"),
                 str(Path(__file__).resolve().parents[1])]
 
 # pylint: disable=wrong-import-position
-import report  # noqa: E402
-import ui  # noqa: E402
+from lib import ui  # noqa: E402
+from lib.ui import BUILD, ROOT, Failure  # noqa: E402
 from mcube_cmd import picture as drawing, term  # noqa: E402
 from mcube_cmd.term import table  # noqa: E402,F401  pylint: disable=unused-import
-from ui import BUILD, ROOT, Failure  # noqa: E402
+import report  # noqa: E402
 
 RESULTS = BUILD / "results"
 WIDTH = 100

@@ -33,10 +33,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import lab  # first: it makes the other packages importable
-import ui
 from lab import ALLOC, Failure
+from lib import ui
+from lib.modelled import Model
 from mcube_cmd.addrmap import Dim
-from modelled import Model
 from qemu import Guest, image
 
 CPUS = 8

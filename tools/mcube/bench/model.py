@@ -30,9 +30,8 @@ import subprocess
 from pathlib import Path
 
 import lab  # first: it makes tools/mcube/dev importable
-import modelled
-import ui
 from lab import Failure
+from lib import modelled, ui
 from qemu import Guest, image
 
 TARGETS = {"cachegrind_rel_diff": 0.01, "seconds_1e8": 30.0, "off_ratio": 1.15}

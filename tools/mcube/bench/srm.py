@@ -23,15 +23,15 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import SimpleNamespace
 
 import lab  # first: it makes the other packages importable
+from lab import Failure
+from lib import ui
+from lib.modelled import Model
+from qemu import CPU
 import srm_guest
 import srm_hits
 import srm_main
 import srm_parts
 import srm_where
-import ui
-from lab import Failure
-from modelled import Model
-from qemu import CPU
 
 TITLES = {
     "tl": "lengths of runs", "memory": "more files than the reserved colors hold",

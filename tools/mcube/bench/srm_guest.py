@@ -15,11 +15,11 @@ import sqlite3
 import statistics
 
 import lab  # first: it makes the other packages importable
-import ui
 from lab import Failure
-from modelled import Model
+from lib import ui
+from lib.modelled import Model
+from lib.source import BASE
 from qemu import Guest, image
-from source import BASE
 
 FOLDER = ui.BUILD / "bench-srm"
 # Parts of the kernel source that the trees are made of, some 25 MiB.

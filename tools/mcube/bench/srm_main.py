@@ -21,8 +21,8 @@ import itertools
 import statistics
 
 import lab  # first: it makes the other packages importable
+from lib.modelled import Model
 import srm_guest
-from modelled import Model
 
 TITLE = "victims beside programs that read files"
 POLICIES = {"off": "off", "srm": 256}

@@ -15,8 +15,8 @@ import statistics
 from typing import NamedTuple
 
 import lab  # first: it makes the other packages importable
+from lib.modelled import Model
 import srm_guest
-from modelled import Model
 
 TL = (16, 32, 64, 128, 256, 512)
 DEFAULT = 256

@@ -21,9 +21,9 @@ import collections
 import functools
 
 import lab  # first: it makes the other packages importable
-import srm_guest
 from lab import Failure
-from modelled import Model
+from lib.modelled import Model
+import srm_guest
 
 TITLE = "where the misses lie that are left"
 POLICIES = {"off": "off", "srm": "256"}

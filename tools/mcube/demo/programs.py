@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import lab  # first: it makes the other packages importable
+from lib import ui
+from lib.modelled import Model
 import srm_main
-import ui
-from modelled import Model
 
 NAME = "programs"
 TITLE = "numerical programs beside grep, tar, diff and a mail server's load"

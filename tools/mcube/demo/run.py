@@ -29,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
 # pylint: disable=wrong-import-position
 import lab  # noqa: E402
+from lab import Failure  # noqa: E402
+from lib import ui  # noqa: E402
 import placement  # noqa: E402
 import pollution  # noqa: E402
 import programs  # noqa: E402
-import ui  # noqa: E402
-from lab import Failure  # noqa: E402
 from qemu import Guest, image  # noqa: E402
 
 PARTS = [placement, pollution, programs]

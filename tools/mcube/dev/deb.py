@@ -15,9 +15,9 @@ import shutil
 from pathlib import Path
 
 import kbuild
-import ui
-from source import TREE
-from ui import BUILD, Failure, Steps
+from lib import ui
+from lib.source import TREE
+from lib.ui import BUILD, Failure, Steps
 
 
 def configure(out, config, log):

@@ -17,11 +17,10 @@ import shutil
 import subprocess
 
 import kbuild
-import ktap
-import ui
+from lib import ktap, ui
+from lib.source import TREE
+from lib.ui import BUILD, ROOT, Failure, say
 from qemu import Guest, image
-from source import TREE
-from ui import BUILD, ROOT, Failure, say
 
 SELFTESTS = "tools/testing/selftests/mcube"
 # Those that need a modelled machine; guests_model.py runs them.

@@ -13,10 +13,9 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 
 import guests
-import ktap
-import ui
+from lib import ktap, ui
+from lib.ui import BUILD, ROOT, say
 from qemu import Guest, image
-from ui import BUILD, ROOT, say
 
 PERF = ROOT / "tools/testing/mcube/sim_perf.sh"
 

@@ -19,9 +19,9 @@ import subprocess
 import time
 from pathlib import Path
 
-import ui
-from source import BASE, TREE
-from ui import BUILD, JOBS, ROOT, Failure, say
+from lib import ui
+from lib.source import BASE, TREE
+from lib.ui import BUILD, JOBS, ROOT, Failure, say
 
 FLAVORS = {
     "test": (TREE, ["qemu", "mcube"]),

@@ -22,11 +22,11 @@ import subprocess
 from pathlib import Path
 
 import kbuild
+from lib import ui
+from lib.patchfile import claims, overlay_files, series as patches
+from lib.source import TREE
+from lib.ui import BUILD, JOBS, ROOT, Failure
 import series
-import ui
-from patchfile import claims, overlay_files, series as patches
-from source import TREE
-from ui import BUILD, JOBS, ROOT, Failure
 
 CLEAN = BUILD / "lint-clean"
 HUNKS, LINES, LENGTH, COLUMNS = 40, 300, 700, 100

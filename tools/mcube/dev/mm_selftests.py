@@ -19,11 +19,10 @@ import re
 import subprocess
 
 import kbuild
-import ktap
-import ui
+from lib import ktap, ui
+from lib.source import TREE
+from lib.ui import BUILD, Failure, Steps, say
 from qemu import Guest, image
-from source import TREE
-from ui import BUILD, Failure, Steps, say
 
 # Name: command in the mm selftests' directory. Left out: khugepaged, which does
 # not compile in 6.12.117, and tests that need modules, 32-bit programs or more

@@ -23,10 +23,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import ui
-from patchfile import JUNK, OVERLAY, PATCHES, claims, overlay_files, series
-from source import BASE, STATE, TREE, base_line, pinned, read_base, unpack
-from ui import ROOT, Failure, Steps, say
+from lib import ui
+from lib.patchfile import JUNK, OVERLAY, PATCHES, claims, overlay_files, series
+from lib.source import BASE, STATE, TREE, base_line, pinned, read_base, unpack
+from lib.ui import ROOT, Failure, Steps, say
 
 STATE_FILE = STATE / "tree.json"
 

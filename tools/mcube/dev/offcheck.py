@@ -19,10 +19,10 @@ import sys
 from pathlib import Path
 
 import kbuild
-import ui
-from patchfile import series
-from source import BASE, TREE
-from ui import BUILD, Failure, Steps, say
+from lib import ui
+from lib.patchfile import series
+from lib.source import BASE, TREE
+from lib.ui import BUILD, Failure, Steps, say
 
 ALWAYS = ("mm/page_alloc.o", "mm/filemap.o", "mm/vmscan.o", "mm/memory.o")
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHF_ALLOC = 2, 4, 8, 2

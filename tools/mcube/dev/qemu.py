@@ -30,10 +30,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import modelled
-import ui
-from initramfs import Initramfs
-from ui import BUILD, Failure
+from lib import modelled, ui
+from lib.initramfs import Initramfs
+from lib.ui import BUILD, Failure
 
 SPLAT = re.compile(
     r"BUG:|BUG at|WARNING:|Kernel panic|\bOops\b|general protection fault|KASAN:|UBSAN:|"

@@ -16,8 +16,8 @@ import json
 import re
 import statistics
 
-import ui
-from ui import BUILD, ROOT, Failure, say
+from lib import ui
+from lib.ui import BUILD, ROOT, Failure, say
 
 FOLDER = ROOT / "Documentation/mm/mcube"
 HEAD = """.. SPDX-License-Identifier: GPL-2.0

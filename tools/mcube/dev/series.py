@@ -20,12 +20,11 @@ import subprocess
 from pathlib import Path
 
 import kbuild
-import source
-import ui
+from lib import source, ui
+from lib.patchfile import PATCHES, claims, overlay_files, series
+from lib.source import BASE, base_line, pinned, read_base
+from lib.ui import BUILD, ROOT, Failure, Steps, say
 from mtree import apply_series, mode_of
-from patchfile import PATCHES, claims, overlay_files, series
-from source import BASE, base_line, pinned, read_base
-from ui import BUILD, ROOT, Failure, Steps, say
 
 OUT = BUILD / "series"
 REPO = BUILD / "series-repo"

@@ -18,12 +18,12 @@ import time
 import guests
 import guests_model
 import kbuild
-import ktap
+from lib import ktap
+from lib import ui
+from lib.source import BASE, TREE
+from lib.ui import BUILD, ROOT, Failure, Steps, say
 import lint
 import offcheck
-import ui
-from source import BASE, TREE
-from ui import BUILD, ROOT, Failure, Steps, say
 
 UNITS = ROOT / "tools/testing/mcube"
 MODEL = ROOT / "tools/mcube/model/tests"

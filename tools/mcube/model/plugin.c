@@ -13,7 +13,7 @@
  * NOPs. Arguments of -plugin: shm=FILE (shared with the guest by ivshmem),
  * ram=BYTES (of the guest), machine=FILE, and any key of a machine description to
  * override it. QEMU needs -accel tcg,thread=single and RAM as its first memory
- * object, below 3 GiB; tools/mcube/dev/modelled.py makes such a command line.
+ * object, below 3 GiB; tools/mcube/dev/lib/modelled.py makes such a command line.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -292,7 +292,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_plugin_info *info
 		return refuse(bad, "correct the machine description or the arguments");
 	if (!shm || !ram || ram > RAM_MAX)
 		return refuse("shm= or ram= is missing, or RAM is above 3 GiB",
-			      "give shm=FILE,ram=BYTES,machine=FILE as tools/mcube/dev/modelled.py does");
+			      "give shm=FILE,ram=BYTES,machine=FILE as tools/mcube/dev/lib/modelled.py does");
 	shared = map_shared(shm);
 	if (!shared)
 		return refuse("the shared file cannot be mapped", "look at the shm= argument");

@@ -18,8 +18,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import ui
-from ui import BUILD, ROOT, Failure, say, sh
+from . import ui
+from .ui import BUILD, ROOT, Failure, say, sh
 
 BASE, TREE = BUILD / "linux-base", BUILD / "linux"
 STATE = BUILD / "state"

@@ -14,8 +14,8 @@ says what is in them and what is not.
 
 import os
 
-import ui
-from ui import BUILD, ROOT, Failure
+from . import ui
+from .ui import BUILD, ROOT, Failure
 
 SOURCE = ROOT / "tools/mcube/model"
 MACHINES = SOURCE / "machines"

@@ -14,7 +14,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 BUILD = Path(os.environ.get("BUILD") or ROOT / "build").resolve()
 JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)
 START = time.monotonic()

@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 
-from ui import ROOT, Failure
+from .ui import ROOT, Failure
 
 PATCHES = ROOT / "patches"
 OVERLAY = ("mm/", "drivers/", "include/", "tools/mcube/", "tools/testing/",

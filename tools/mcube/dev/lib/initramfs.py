@@ -15,7 +15,7 @@ import stat
 import subprocess
 from pathlib import Path
 
-from ui import Failure
+from .ui import Failure
 
 INIT = """#!/bin/sh
 # Mounts what programs expect, runs /guest/run in bash (busybox's shell would
