@@ -27,11 +27,7 @@ from lab import Failure
 from lib import ui
 from lib.modelled import Model
 from qemu import CPU
-import srm_guest
-import srm_hits
-import srm_main
-import srm_parts
-import srm_where
+from srm import guest, hits, main, parts, where
 
 TITLES = {
     "tl": "lengths of runs", "memory": "more files than the reserved colors hold",
@@ -43,16 +39,15 @@ TITLES = {
 
 
 def part(name):
-    """A part of srm_parts in the form that the others have as modules."""
+    """One part of the module parts, with the functions that each other part has as a module."""
     return SimpleNamespace(
-        TITLE=TITLES[name], guests=functools.partial(srm_parts.guests, name),
-        rows_of=functools.partial(srm_parts.rows_of, name),
-        show=functools.partial(srm_parts.show, name, TITLES[name]),
-        summarize=functools.partial(srm_parts.summarize, name))
+        TITLE=TITLES[name], guests=functools.partial(parts.guests, name),
+        rows_of=functools.partial(parts.rows_of, name),
+        show=functools.partial(parts.show, name, TITLES[name]),
+        summarize=functools.partial(parts.summarize, name))
 
 
-PARTS = {"main": srm_main, **{n: part(n) for n in TITLES}, "hitratio": srm_hits,
-         "where": srm_where}
+PARTS = {"main": main, **{n: part(n) for n in TITLES}, "hitratio": hits, "where": where}
 MACHINES = ("small", "xeon5355", "sliced")
 VICTIMS = ("sort", "fft", "spmm", "lu")
 FILE_PROGRAMS = ("grep", "tar", "diff", "fio-mail", "rg-mmap", "rg-read", "fio-mmap")
@@ -67,13 +62,13 @@ def arguments():
     parser.add_argument("--part", nargs="+", default=["main"], choices=[*PARTS, "all"],
                         help="what to run (default: main)")
     parser.add_argument("--machine", nargs="+", default=list(MACHINES))
-    parser.add_argument("--fs", nargs="+", default=list(srm_guest.IMAGE_MIB),
-                        choices=list(srm_guest.IMAGE_MIB))
+    parser.add_argument("--fs", nargs="+", default=list(guest.IMAGE_MIB),
+                        choices=list(guest.IMAGE_MIB))
     parser.add_argument("--victims", nargs="+", default=list(VICTIMS), choices=VICTIMS)
     parser.add_argument("--programs", nargs="+", default=list(FILE_PROGRAMS),
                         choices=FILE_PROGRAMS)
-    parser.add_argument("--memory", nargs="+", default=list(srm_hits.MEMORY),
-                        choices=srm_hits.MEMORY, help="hitratio: sizes of the guests")
+    parser.add_argument("--memory", nargs="+", default=list(hits.MEMORY),
+                        choices=hits.MEMORY, help="hitratio: sizes of the guests")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--work", type=int, default=16,
                         help="million accesses that a victim makes at least, beside each "
@@ -108,8 +103,8 @@ def report():
     """Tables of all figures that are there, and the result file."""
     rows, summary, guests = [], {}, {}
     for name, each in PARTS.items():
-        mine = srm_guest.found(name)
-        got = [r for guest, options in mine.items() for r in each.rows_of(guest, options)]
+        mine = guest.found(name)
+        got = [r for which, options in mine.items() for r in each.rows_of(which, options)]
         if got:
             guests |= mine
             each.show(got)
@@ -117,13 +112,13 @@ def report():
             rows += got
     if not rows:
         raise Failure("there are no figures", "run bench-srm without --again")
-    png = srm_main.draw([r for r in rows if r["part"] == "main"])
+    png = main.draw([r for r in rows if r["part"] == "main"])
     path = lab.save("srm", {
         "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests,
         "machines": {o["machine"]: Model(o["machine"]).description for o in guests.values()
                      if "machine" in o},
-        "cpu": CPU, "trees": srm_guest.PARTS,
-        "big_mib": srm_guest.BIG_MIB}, rows, {k: round(v, 5) for k, v in summary.items()})
+        "cpu": CPU, "trees": guest.PARTS,
+        "big_mib": guest.BIG_MIB}, rows, {k: round(v, 5) for k, v in summary.items()})
     print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
     return path
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import lab  # first: it makes the other packages importable
 from lib import ui
 from lib.modelled import Model
-import srm_main
+from srm import main
 
 NAME = "programs"
 TITLE = "numerical programs beside grep, tar, diff and a mail server's load"
@@ -32,16 +32,16 @@ def play(kernel):
     args = {fs: SimpleNamespace(victims=VICTIMS, programs=p, repeat=1, work=WORK, fs=fs,
                                 machine=MACHINE, kernel=kernel) for fs, p in PROGRAMS.items()}
     with ThreadPoolExecutor(min(len(args), ui.JOBS)) as pool:
-        names = list(pool.map(lambda fs: srm_main.guest(args[fs], MACHINE, fs, "demo"), args))
-    rows = [r for fs, name in zip(args, names) for r in srm_main.rows_of(name, vars(args[fs]))]
-    srm_main.show(rows)
-    summary = srm_main.summarize(rows)
+        names = list(pool.map(lambda fs: main.run_guest(args[fs], MACHINE, fs, "demo"), args))
+    rows = [r for fs, name in zip(args, names) for r in main.rows_of(name, vars(args[fs]))]
+    main.show(rows)
+    summary = main.summarize(rows)
     if "extra_miss_cut_mean" in summary:
         print(f"\n  SRM-buffer cuts the misses that the programs add by "
               f"{summary['extra_miss_cut_mean']:.0%} in the mean, and the victims' cycles "
               f"beside them by {summary['time_gain_mean']:.0%}; paper: "
-              "{} to {} % of the misses.".format(*srm_main.PAPER_CUTS))
+              "{} to {} % of the misses.".format(*main.PAPER_CUTS))
     return {"parameters": {"machine": Model(MACHINE).description, "victims": VICTIMS,
                            "programs": PROGRAMS, "repeat": 1, "work": WORK},
             "rows": rows, "summary": summary,
-            "pictures": [str(srm_main.draw(rows, f"demo-{NAME}"))]}
+            "pictures": [str(main.draw(rows, f"demo-{NAME}"))]}

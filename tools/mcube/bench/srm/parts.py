@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import lab  # first: it makes the other packages importable
 from lib.modelled import Model
-import srm_guest
+from . import guest
 
 TL = (16, 32, 64, 128, 256, 512)
 DEFAULT = 256
@@ -68,7 +68,7 @@ def script(part, victims, kib, work, i):
         lines += [f"head -c {kib * 4 // 3 * s // 100 << 10} /data/big > /data/scan-{s}"
                   for s in SHARES]
     if part == "database":
-        lines += [f"pairs {kib * 1024 // srm_guest.PAIR_BYTES}"]
+        lines += [f"pairs {kib * 1024 // guest.PAIR_BYTES}"]
     lines += ["policy off"] + [f"victim {v} {kib} /results/alone.{v}.{i}" for v in victims]
     # Those without a policy first: see boot_each().
     for s in sorted(SITUATIONS[part], key=lambda s: s.policy != "off"):
@@ -76,46 +76,46 @@ def script(part, victims, kib, work, i):
         lines += [f"policy {s.policy}", f"stats {base}.before", f"refill {s.fill}",
                   f"stats {base}.after"]
         lines += [f"cost {s.program} {base}.cost"] if not i else []
-        lines += srm_guest.beside(s.program, victims, kib, base, i, s.copies)
+        lines += guest.beside(s.program, victims, kib, base, i, s.copies)
         lines += [f"echo {part}: {s.label}, done"]
     return lines
 
 
-def guest(part, args, machine, fs, memory):
+def run_guest(part, args, machine, fs, memory):
     """Run a guest for each repetition."""
-    kib = srm_guest.kib(machine)
+    kib = guest.kib(machine)
     victims = VICTIMS.get(part, args.victims)
-    srm_guest.boot_each(f"{part}-{machine}-{fs}-{memory}",
-                        functools.partial(script, part, victims, kib, args.work),
-                        {"machine": machine, "fs": fs, "victims": victims,
-                         "repeat": args.repeat, "kib": kib, "memory": memory,
-                         "work": args.work},
-                        fs=fs, kernel=args.kernel, model=Model(machine), icount=True,
-                        mem=memory, smp=1 + max(s.copies for s in SITUATIONS[part]))
+    guest.boot_each(f"{part}-{machine}-{fs}-{memory}",
+                    functools.partial(script, part, victims, kib, args.work),
+                    {"machine": machine, "fs": fs, "victims": victims,
+                     "repeat": args.repeat, "kib": kib, "memory": memory,
+                     "work": args.work},
+                    fs=fs, kernel=args.kernel, model=Model(machine), icount=True,
+                    mem=memory, smp=1 + max(s.copies for s in SITUATIONS[part]))
 
 
 def guests(part, args):
     """Jobs: a machine each, on the first of the file systems."""
-    sizes = MEMORY if part == "memory" else (srm_guest.MEMORY,)
-    return [functools.partial(guest, part, args, m, args.fs[0], size)
+    sizes = MEMORY if part == "memory" else (guest.MEMORY,)
+    return [functools.partial(run_guest, part, args, m, args.fs[0], size)
             for m in args.machine for size in sizes]
 
 
 def rows_of(part, name, options):
     """Rows of one guest."""
-    folder, repeat, rows = srm_guest.folder_of(name), options["repeat"], []
+    folder, repeat, rows = guest.folder_of(name), options["repeat"], []
     costs, extras = {}, {}
     for s in SITUATIONS[part]:
         key = (s.fill, s.program, s.copies)
-        cost = srm_guest.counts(folder / f"{s.name()}.cost")
+        cost = guest.counts(folder / f"{s.name()}.cost")
         off = costs.setdefault(key, cost)
         row = {"part": part, "machine": options["machine"], "fs": options["fs"],
                "situation": s.label if part != "memory" else f"{s.label}, {options['memory']}",
                "cost": cost, "loss": cost["cycles"] / off["cycles"] - 1,
-               "pages": srm_guest.pages(folder, s.name()), "victims": {}}
+               "pages": guest.pages(folder, s.name()), "victims": {}}
         for v in options["victims"]:
-            alone = srm_guest.repeated(folder, f"alone.{v}", repeat)
-            beside = srm_guest.repeated(folder, f"{s.name()}.{v}", repeat)
+            alone = guest.repeated(folder, f"alone.{v}", repeat)
+            beside = guest.repeated(folder, f"{s.name()}.{v}", repeat)
             extra = beside["llc_misses"]["median"] - alone["llc_misses"]["median"]
             row["victims"][v] = {
                 "extra": extra, "counts": beside,

@@ -22,7 +22,7 @@ import statistics
 
 import lab  # first: it makes the other packages importable
 from lib.modelled import Model
-import srm_guest
+from . import guest
 
 TITLE = "victims beside programs that read files"
 POLICIES = {"off": "off", "srm": 256}
@@ -45,31 +45,31 @@ def script(args, kib, i):
             base = f"/results/{policy}.{p}"
             lines += [f"stats {base}.before", f"refill {p}", f"stats {base}.after"]
             lines += [f"cost {p} {base}.cost"] if not i else []
-            lines += srm_guest.beside(p, victims, kib, base, i)
+            lines += guest.beside(p, victims, kib, base, i)
             lines += [f"echo {policy} {p}, done"]
     return lines
 
 
-def guest(args, machine, fs, part="main"):
+def run_guest(args, machine, fs, part="main"):
     """Run a guest for each repetition; the name of their figures."""
-    kib = srm_guest.kib(machine)
+    kib = guest.kib(machine)
     name = f"{part}-{machine}-{fs}"
-    srm_guest.boot_each(name, functools.partial(script, args, kib),
-                        {"machine": machine, "fs": fs, "victims": args.victims,
-                         "programs": args.programs, "repeat": args.repeat, "kib": kib,
-                         "work": args.work},
-                        fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
+    guest.boot_each(name, functools.partial(script, args, kib),
+                    {"machine": machine, "fs": fs, "victims": args.victims,
+                     "programs": args.programs, "repeat": args.repeat, "kib": kib,
+                     "work": args.work},
+                    fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
     return name
 
 
 def rows_of(name, options):
     """Rows of one guest."""
-    folder, repeat = srm_guest.folder_of(name), options["repeat"]
-    get = lambda what: srm_guest.repeated(folder, what, repeat)  # noqa: E731
+    folder, repeat = guest.folder_of(name), options["repeat"]
+    get = lambda what: guest.repeated(folder, what, repeat)  # noqa: E731
     rows = []
     for p in options["programs"]:
-        side = {k: srm_guest.counts(folder / f"{k}.{p}.cost") for k in POLICIES}
-        pages = srm_guest.pages(folder, f"srm.{p}")
+        side = {k: guest.counts(folder / f"{k}.{p}.cost") for k in POLICIES}
+        pages = guest.pages(folder, f"srm.{p}")
         for v in options["victims"]:
             rows.append(pair(get, v, p) | {
                 "machine": options["machine"], "fs": options["fs"],
@@ -159,7 +159,7 @@ def spread(row):
 
 def guests(args):
     """Jobs: one for each machine and file system."""
-    return [lambda m=m, f=f: guest(args, m, f)
+    return [lambda m=m, f=f: run_guest(args, m, f)
             for m, f in itertools.product(args.machine, args.fs)]
 
 

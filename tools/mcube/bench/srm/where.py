@@ -23,7 +23,7 @@ import functools
 import lab  # first: it makes the other packages importable
 from lab import Failure
 from lib.modelled import Model
-import srm_guest
+from . import guest
 
 TITLE = "where the misses lie that are left"
 POLICIES = {"off": "off", "srm": "256"}
@@ -67,17 +67,17 @@ def colors_of(machine):
     return 1 << len(masks) if masks == plain else 0
 
 
-def guest(args, machine):
+def run_guest(args, machine):
     """Run one guest."""
-    kib, fs = srm_guest.kib(machine), args.fs[0]
-    srm_guest.boot(f"where-{machine}-{fs}", script(args.programs, kib),
-                   {"machine": machine, "fs": fs, "programs": args.programs},
-                   fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
+    kib, fs = guest.kib(machine), args.fs[0]
+    guest.boot(f"where-{machine}-{fs}", script(args.programs, kib),
+               {"machine": machine, "fs": fs, "programs": args.programs},
+               fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
 
 
 def guests(args):
     """Jobs: a machine each, on the first of the file systems."""
-    return [functools.partial(guest, args, m) for m in args.machine if colors_of(m)]
+    return [functools.partial(run_guest, args, m) for m in args.machine if colors_of(m)]
 
 
 def classes(path, colors, period=PERIOD):
@@ -99,7 +99,7 @@ def classes(path, colors, period=PERIOD):
 
 def rows_of(name, options):
     """Rows of one guest."""
-    folder, colors = srm_guest.folder_of(name), colors_of(options["machine"])
+    folder, colors = guest.folder_of(name), colors_of(options["machine"])
     rows = []
     for p in options["programs"]:
         for v in VICTIMS:

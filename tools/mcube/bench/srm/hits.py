@@ -13,8 +13,8 @@ import functools
 import itertools
 
 import lab  # first: it makes the other packages importable
-import srm_guest
 from lab import Failure
+from . import guest
 
 TITLE = "hit ratio of the page cache, by size of memory"
 MEMORY = ("512M", "1G", "2G", "4G")
@@ -34,17 +34,17 @@ def script(setting, repeat):
     return lines + ["stats /results/hits.after"]
 
 
-def guest(args, memory, setting):
+def run_guest(args, memory, setting):
     """Run one guest."""
-    srm_guest.boot(f"hitratio-{memory}-{setting}", script(setting, args.repeat),
-                   {"memory": memory, "setting": setting, "files": FILES, "sizes": SIZES,
-                    "round": ROUND, "repeat": args.repeat},
-                   fs="scratch", kernel=args.kernel, mem=memory)
+    guest.boot(f"hitratio-{memory}-{setting}", script(setting, args.repeat),
+               {"memory": memory, "setting": setting, "files": FILES, "sizes": SIZES,
+                "round": ROUND, "repeat": args.repeat},
+               fs="scratch", kernel=args.kernel, mem=memory)
 
 
 def guests(args):
     """Jobs: a size of memory and a policy each."""
-    return [functools.partial(guest, args, m, s)
+    return [functools.partial(run_guest, args, m, s)
             for m, s in itertools.product(args.memory, SETTINGS)]
 
 
@@ -59,7 +59,7 @@ def read_by(path):
 
 def rows_of(name, options):
     """The row of one guest."""
-    folder, rounds = srm_guest.folder_of(name), range(options["repeat"])
+    folder, rounds = guest.folder_of(name), range(options["repeat"])
     sectors = [int((folder / f"sectors.{i}").read_text("utf-8")) for i in (*rounds, len(rounds))]
     read = [read_by(folder / f"fio.{i}") for i in rounds]
     each = [1 - (sectors[i + 1] - sectors[i]) * 512 / read[i] for i in rounds]
@@ -67,7 +67,7 @@ def rows_of(name, options):
     return [{"part": "hitratio", "memory": options["memory"], "setting": options["setting"],
              "read": sum(read), "from_device": from_device,
              "hit_ratio": 1 - from_device / sum(read), "least": min(each), "most": max(each),
-             "pages": srm_guest.pages(folder, "hits")}]
+             "pages": guest.pages(folder, "hits")}]
 
 
 def by_memory(rows):
