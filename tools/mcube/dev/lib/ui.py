@@ -6,10 +6,12 @@ the start and what comes next, so that a person always knows where it is.
 An error names what went wrong and what to do about it, without a traceback.
 """
 
+import collections
 import fcntl
 import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[4]
 BUILD = Path(os.environ.get("BUILD") or ROOT / "build").resolve()
 JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)
-START = time.monotonic()
+OWN_LOCKS = collections.defaultdict(threading.Lock)
 
 
 class Failure(Exception):
@@ -88,9 +90,13 @@ def write_if_changed(path, data, mode=None):
 
 @contextmanager
 def lock(name):
-    """One at a time per build directory; says so when it has to wait."""
+    """One at a time per build directory; says so when it waits for another command.
+
+    Threads of this command wait for each other first, and say nothing: guests that run
+    side by side share a disk image, and the wait is for the first guest to make it.
+    """
     BUILD.mkdir(parents=True, exist_ok=True)
-    with open(BUILD / f".lock-{name}", "w", encoding="utf-8") as f:
+    with OWN_LOCKS[name], open(BUILD / f".lock-{name}", "w", encoding="utf-8") as f:
         try:
             fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
