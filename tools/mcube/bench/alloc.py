@@ -29,6 +29,7 @@ import icount  # first: it makes the other packages importable
 import lab
 from lab import Failure
 from lib import ui
+from mcube_cmd.term import print_table
 
 COLOR = 3
 VARIANTS = {
@@ -88,13 +89,13 @@ def show(rows):
                     for p in ("fault", "free", "total")]:
             cells.append(f"{r[key]:.0f} {r[key] / base[key]:.3f}")
         body.append(cells)
-    print("\n".join(lab.table(head, body)))
+    print_table(head, body)
     print("\nsteady total over the rounds, and the first round of all:\n")
-    print("\n".join(lab.table(
+    print_table(
         ["variant", "minimum", "median", "mean", "max - min", "first round"],
         [[r["variant"]] + [f"{r[k]:.2f}" for k in (
             "steady_total_min", "steady_total", "steady_total_mean",
-            "steady_total_spread", "fresh_total")] for r in rows])))
+            "steady_total_spread", "fresh_total")] for r in rows])
 
 
 def draw(rows):
@@ -150,9 +151,7 @@ def run():
         print("\nsecond run, steady median, instructions per page off the first: " + ", ".join(
             f"{n} {d:.3f}" for n, d in same.items()))
     print()
-    for key, limit in TARGETS.items():
-        verdict = "met" if summary[key] <= limit else "MISSED"
-        print(f"{key} {summary[key]:.4f}, target {limit}: {verdict}")
+    lab.verdicts(summary, TARGETS)
     print(f"colored_ratio {summary['colored_ratio']:.4f}")
     print("with every rep iteration counted: " + ", ".join(
         f"{n} {summary[f'{n}_steady_total_counted_ratio']:.4f}"

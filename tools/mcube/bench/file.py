@@ -37,6 +37,7 @@ import icount  # first: it makes the other packages importable
 import guests
 import lab
 from lab import Failure
+from mcube_cmd.term import print_table
 
 SRM = "/sys/kernel/mm/mcube/srm"
 FILE_SYSTEMS = ("ext4", "xfs")
@@ -134,29 +135,28 @@ def show(rows):
     def part(columns):
         cells = [[r["fs"], r["variant"]] + [f"{r[c]:.0f} {r['ratios'][c]:.3f}" for c in columns]
                  for r in rows]
-        print("\n".join(lab.table(["fs", "variant"] + [c.replace("_", " ") for c in columns],
-                                  cells)))
+        print_table(["fs", "variant"] + [c.replace("_", " ") for c in columns], cells)
     print("\ninstructions per page, median over rounds (times unpatched)\n")
     part([c for k in ("fill", "stream", "write") for c in KINDS[k][0]])
     print("\nread() of what is cached, instructions per page\n")
     part(["cached4k", "cached64k", "begin4k"])
     print("\nmax - min over rounds, per page\n")
-    print("\n".join(lab.table(["fs", "variant"] + [c.replace("_", " ") for c in COLUMNS], [
-        [r["fs"], r["variant"]] + [f"{r[f'{c}_spread']:.2f}" for c in COLUMNS] for r in rows])))
+    print_table(["fs", "variant"] + [c.replace("_", " ") for c in COLUMNS], [
+        [r["fs"], r["variant"]] + [f"{r[f'{c}_spread']:.2f}" for c in COLUMNS] for r in rows])
 
 
 def verdicts(summary, where):
     """Each target as a whole, and by file system and kind where it is missed somewhere."""
     for key, limit in TARGETS.items():
-        word = "met" if summary[key] <= limit else "MISSED"
-        print(f"{key} {summary[key]:.4f} ({where[key]}), target {limit}: {word}")
+        print(f"{key} {summary[key]:.4f} ({where[key]}), target {limit}: "
+              f"{lab.verdict(summary[key], limit)}")
         if summary[key] <= limit:
             continue
         variant, group, _ = key.split("_")
         for fs in FILE_SYSTEMS:
             ratios = {c: summary[f"{variant}_{fs}_{c}_ratio"] for c in GROUPS[group]}
             print(f"    {fs}: " + ", ".join(
-                f"{c} {v:.4f} {'met' if v <= limit else 'MISSED'}" for c, v in ratios.items()))
+                f"{c} {v:.4f} {lab.verdict(v, limit)}" for c, v in ratios.items()))
 
 
 def draw(rows):

@@ -14,7 +14,6 @@ ratios look better than they are; so it is one instruction in the figures.
 
 import argparse
 import statistics
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -46,8 +45,7 @@ def parser(doc, rounds):
 
 def begin(job, tool, args):
     """Build what the guests need; the steps to announce."""
-    if args.json:
-        sys.stdout = sys.stderr
+    lab.begin(args)
     lab.guest_tool(tool)
     if not args.base:
         kbuild.build("base", ("bzImage",))
@@ -134,6 +132,4 @@ def finish(name, result, png, steps, args):
     """Write parameters, rows and summary."""
     path = lab.save(name, *result)
     print(f"\nwritten: {path}\n         {png}\n         {lab.RESULTS / 'report.md'}")
-    steps.done()
-    if args.json:
-        sys.__stdout__.write(path.read_text("utf-8"))
+    lab.finish(path, steps, args)

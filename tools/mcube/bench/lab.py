@@ -13,18 +13,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "dev"),
-                str(Path(__file__).resolve().parents[1])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dev"))
 
 # pylint: disable=wrong-import-position
 from lib import ui  # noqa: E402
 from lib.ui import BUILD, ROOT, Failure  # noqa: E402
-from mcube_cmd import picture as drawing, term  # noqa: E402
-from mcube_cmd.term import table  # noqa: E402,F401  pylint: disable=unused-import
+from mcube_cmd import picture as drawing  # noqa: E402
 import report  # noqa: E402
 
 RESULTS = BUILD / "results"
-WIDTH = 100
 MAP = "/sys/kernel/mm/mcube/map"
 ALLOC = "/sys/kernel/mm/mcube/alloc"
 
@@ -56,6 +53,30 @@ def save(name, parameters, rows, summary):
     return path
 
 
+def begin(args):
+    """With --json the tables go to standard error; standard output is the result's."""
+    if args.json:
+        sys.stdout = sys.stderr
+
+
+def finish(path, steps, args):
+    """Close the job; with --json print the result that save() wrote."""
+    steps.done()
+    if args.json:
+        sys.__stdout__.write(path.read_text("utf-8"))
+
+
+def verdict(value, limit):
+    """One word on a figure that has an upper limit."""
+    return "met" if value <= limit else "MISSED"
+
+
+def verdicts(summary, targets):
+    """Print each target with its figure."""
+    for key, limit in targets.items():
+        print(f"{key} {summary[key]:.4f}, target {limit}: {verdict(summary[key], limit)}")
+
+
 def picture(figure, name):
     """Write build/results/NAME.png."""
     path = RESULTS / f"{name}.png"
@@ -68,7 +89,7 @@ def pyplot():
     """matplotlib, drawing into files."""
     try:
         return drawing.pyplot()
-    except term.Failure as e:
+    except Failure as e:
         raise Failure(str(e), "run 'make deps', and let Debian's /usr/bin/python3 run "
                       "this") from e
 

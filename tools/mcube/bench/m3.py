@@ -29,7 +29,6 @@ Huge pages are off: the store serves single pages only.
 import argparse
 import itertools
 import statistics
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import lab  # first: it makes the other packages importable
@@ -37,6 +36,7 @@ from lab import ALLOC, Failure
 from lib import ui
 from lib.modelled import Model
 from mcube_cmd.addrmap import Dim
+from mcube_cmd.term import print_table
 from qemu import Guest, image
 
 CPUS = 8
@@ -223,9 +223,9 @@ def show(table):
                     "conflicts_stock", "conflicts_paper", "conflicts_shuffle", "banks_stock",
                     "banks_paper", "banks_shuffle", "cost_stock", "gain_paper", "gain_shuffle",
                     "spread")])
-        print("\n".join("  " + x for x in lab.table(
+        print_table(
             ["load", "threads", "conflicts", "paper", "shuffle", "banks", "paper", "shuffle",
-             "cost", "gain paper", "shuffle", "spread"], body)))
+             "cost", "gain paper", "shuffle", "spread"], body, lead="  ")
 
 
 def draw(table, threads):
@@ -274,9 +274,7 @@ def run():
                         help="no guests: the figures that the last run left")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
-    human = sys.stdout
-    if args.json:
-        sys.stdout = sys.stderr
+    lab.begin(args)
     ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     cells = list(itertools.product(args.machines, args.memories, POLICIES))
     steps = ui.Steps("bench-m3", [f"{len(cells)} guests, {args.jobs} at a time", "report"])
@@ -302,9 +300,7 @@ def run():
         "passes": args.passes, "repeat": args.repeat, "qemu": lab.qemu_version(),
         "programs": REAL}, table, summary)
     print(f"\nwritten: {path}\n         {png}")
-    if args.json:
-        print(path.read_text("utf-8"), end="", file=human)
-    steps.done()
+    lab.finish(path, steps, args)
     return 0
 
 

@@ -32,6 +32,7 @@ from pathlib import Path
 import lab  # first: it makes tools/mcube/dev importable
 from lab import Failure
 from lib import modelled, ui
+from mcube_cmd.term import print_table
 from qemu import Guest, image
 
 TARGETS = {"cachegrind_rel_diff": 0.01, "seconds_1e8": 30.0, "off_ratio": 1.15}
@@ -183,13 +184,13 @@ def off(args):
 def show(rows, summary):
     """Tables and verdicts."""
     print("\ndata accesses that miss the last level, the model's core against cachegrind\n")
-    print("\n".join(lab.table(
+    print_table(
         ["program", "LLC", "accesses", "L1 misses", "cachegrind", "LLC misses", "cachegrind",
          "difference"],
         [[r["program"], f"{r['llc_bytes'] >> 10}K/{r['llc_ways']}", r["accesses"],
           r["l1_misses"], r["l1_misses_cachegrind"], r["llc_misses"],
           r["llc_misses_cachegrind"], f"{r['rel_diff']:.4%}"]
-         for r in rows if r["kind"] == "agreement"])))
+         for r in rows if r["kind"] == "agreement"])
     for r in rows:
         if r["kind"] == "speed":
             print(f"\nspeed: {r['accesses']} modelled accesses in {r['seconds']:.1f} s, "
@@ -199,9 +200,7 @@ def show(rows, summary):
             print(f"off: user CPU seconds without a plugin {r['none']}, "
                   f"with the model off {r['off']}")
     print()
-    for key, limit in TARGETS.items():
-        verdict = "met" if summary[key] <= limit else "MISSED"
-        print(f"{key} {summary[key]:.4f}, target {limit}: {verdict}")
+    lab.verdicts(summary, TARGETS)
 
 
 def run():

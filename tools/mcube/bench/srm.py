@@ -18,7 +18,6 @@ the hit ratio are simulated; the machines are in tools/mcube/model/machines/.
 
 import argparse
 import functools
-import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import SimpleNamespace
 
@@ -126,9 +125,7 @@ def report():
 def run():
     """Command line."""
     args = arguments()
-    human = sys.stdout
-    if args.json:
-        sys.stdout = sys.stderr
+    lab.begin(args)
     ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     jobs = [] if args.again else [j for p in args.part for j in PARTS[p].guests(args)]
     steps = ui.Steps("bench-srm", [f"{len(jobs)} guests, {args.jobs} at a time", "report"])
@@ -138,9 +135,7 @@ def run():
     boot(jobs, args.jobs)
     steps("report")
     path = report()
-    if args.json:
-        print(path.read_text("utf-8"), end="", file=human)
-    steps.done()
+    lab.finish(path, steps, args)
     return 0
 
 

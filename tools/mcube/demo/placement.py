@@ -19,7 +19,7 @@ import statistics
 import lab
 from lab import ALLOC, MAP, Failure
 from mcube_cmd.addrmap import Map, run_lengths
-from mcube_cmd.term import EVEN, SHADES, bar
+from mcube_cmd.term import EVEN, SHADES, bar, print_table
 
 NAME = "placement"
 TITLE = "placement: colors and banks of real processes' pages"
@@ -235,9 +235,9 @@ def show_summary(view, rows, summary):
             body.append([memory, policy, f"{s['runs_mean']:.2f}", s["runs_max"]]
                         + [f"{s[k]:.1f}" for k in ("colors_32", "colors_128", "banks_32",
                                                    "banks_128")])
-    print("\n".join("  " + x for x in lab.table(
+    print_table(
         ["memory", "policy", "runs mean", "max", "colors/32", "/128", "banks/32", "/128"],
-        body, 2)))
+        body, 2, lead="  ")
     print(f"\n  aged: {AGED_PROGRAM} only, after most of memory was touched and every other page "
           f"given back;\n  the store could not serve {rows[-1]['fallback']} requests then.")
     print(f"""
@@ -245,10 +245,10 @@ two processes on two CPUs, one fault each in turn, M3 with fresh containers each
 often both pages lie in the same bank (chance: {1 / view.nr['bank']:.1%}), and what the first 32
 faults of each cover
 """)
-    print("\n".join("  " + x for x in lab.table(
+    print_table(
         ["policy", "same bank", "colors/32", "banks/32"],
         [[p, f"{summary[p]['lockstep_meets']:.1%}", f"{summary[p]['lockstep_colors_32']:.1f}",
-          f"{summary[p]['lockstep_banks_32']:.1f}"] for p in POLICIES])))
+          f"{summary[p]['lockstep_banks_32']:.1f}"] for p in POLICIES], lead="  ")
     print("\n  A container filled in the paper's order gives its frames in an order in which "
           "only the highest\n  address bits differ at first, the same for every CPU; "
           "shuffled, each container has its own.")

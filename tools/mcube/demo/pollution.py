@@ -12,6 +12,7 @@ import json
 import lab  # first: it makes the other packages importable
 import guests
 from lab import Failure
+from mcube_cmd.term import print_table
 
 NAME = "pollution"
 TITLE = "streaming beside a working set, counted on a modelled machine"
@@ -124,9 +125,9 @@ def report(result):
                      f"{slow:.2f}"]
                     + [f"{r[e]['median']:,.0f} ({r[e]['min']:,.0f}..{r[e]['max']:,.0f})"
                        for e in COUNTS if e in r])
-    print("\n".join("  " + x for x in lab.table(
+    print_table(
         ["policy", "victim", "10^6 cycles", "slowdown",
-         *(t for e, t in COUNTS.items() if e in alone)], body)))
+         *(t for e, t in COUNTS.items() if e in alone)], body, lead="  ")
     print("\n  SRM-buffer cuts the misses that the stream adds by "
           + ", by ".join(f"{summary[cut_key(n)]:.0%} ({n})" for n in STREAMS) + ".")
     return {"parameters": {"victim": VICTIM, "streams": STREAMS, "machine": MODEL,

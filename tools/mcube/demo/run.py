@@ -65,9 +65,7 @@ def run():
     args = parser.parse_args()
     if unknown := set(args.part) - {p.NAME for p in PARTS}:
         raise Failure(f"no part '{unknown.pop()}'", "see --help")
-    human = sys.stdout
-    if args.json:
-        sys.stdout = sys.stderr
+    lab.begin(args)
     parts = [p for p in PARTS if not args.part or p.NAME in args.part]
     steps = ui.Steps("demo", [p.TITLE for p in parts])
     results = {}
@@ -77,12 +75,10 @@ def run():
     path = lab.save("demo", {n: r["parameters"] for n, r in results.items()},
                     [row | {"part": n} for n, r in results.items() for row in r["rows"]],
                     {n: r["summary"] for n, r in results.items()})
-    print("\npictures: " + "\n          ".join(p for r in results.values()
-                                              for p in r["pictures"]))
+    print("\npictures: " + "\n          ".join(
+        p for r in results.values() for p in r["pictures"]))
     print(f"numbers:  {path}")
-    if args.json:
-        print(path.read_text("utf-8"), end="", file=human)
-    steps.done()
+    lab.finish(path, steps, args)
     return 0
 
 

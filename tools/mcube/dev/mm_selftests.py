@@ -22,6 +22,7 @@ import kbuild
 from lib import ktap, ui
 from lib.source import TREE
 from lib.ui import BUILD, Failure, Steps, say
+from mcube_cmd.term import print_table
 from qemu import Guest, image
 
 # Name: command in the mm selftests' directory. Left out: khugepaged, which does
@@ -72,8 +73,8 @@ def build():
     with open(log, "a", encoding="utf-8") as f:
         # -k: one upstream test that does not compile must not cost the others.
         subprocess.run(["make", "-C", str(TREE / "tools/testing/selftests"),
-                              f"O={out}", "TARGETS=mm", "-k", f"-j{ui.JOBS}"], stdout=f,
-                             stderr=f, check=False, env=kbuild.environment())
+                        f"O={out}", "TARGETS=mm", "-k", f"-j{ui.JOBS}"], stdout=f,
+                       stderr=f, check=False, env=kbuild.environment())
     # Their Makefile leaves these beside the sources, in spite of O=.
     for name in ("local_config.h", "local_config.mk"):
         (TREE / "tools/testing/selftests/mm" / name).unlink(missing_ok=True)
@@ -172,16 +173,16 @@ def run():
                 got[name][test].append(result)
     steps("compare")
     print("pass/fail/skip word, then cases ok/not ok/skipped where the test has them\n")
-    print(f"{'test':26}" + "".join(f"{v:24}" for v in VARIANTS) + "same")
     rows, differ = [], 0
     for test, command in tests.items():
         cells = {v: ", ".join(dict.fromkeys(got[v][test])) for v in VARIANTS}
         same = "yes" if len(set(cells.values())) == 1 else \
             "varies" if common(got, test) else "NO"
         differ += same == "NO"
-        print(f"{test:26}" + "".join(f"{c:24}" for c in cells.values()) + same)
         rows.append({"test": test, "command": command, "same": same} | cells)
-    print(f"{'console':26}" + "".join(f"{consoles[v][:23]:24}" for v in VARIANTS))
+    print_table(["test", *VARIANTS, "same"],
+                [[r["test"], *(r[v] for v in VARIANTS), r["same"]] for r in rows]
+                + [["console", *(consoles[v][:23] for v in VARIANTS), ""]], len(VARIANTS) + 2)
     summary = {"tests": len(rows), "differ": differ,
                "splats": sum(c != "clean" for c in consoles.values())}
     ui.write_if_changed(BUILD / "results/mm-selftests.json", json.dumps(

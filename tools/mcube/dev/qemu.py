@@ -51,12 +51,12 @@ APPEND = ("console=ttyS0 panic=-1 oops=panic watchdog_thresh=60 "
 CPU = "max,-erms"
 
 
-def mebibytes(text):
-    """512M or 4G as MiB."""
-    m = re.fullmatch(r"(\d+)([MG])", text)
+def kibibytes(text):
+    """768K, 512M or 4G as KiB."""
+    m = re.fullmatch(r"(\d+)([KMG])", text)
     if not m:
-        raise Failure(f"'{text}' is no memory size", "write 512M or 4G")
-    return int(m[1]) * (1024 if m[2] == "G" else 1)
+        raise Failure(f"'{text}' is no size", "write for example 768K, 512M or 4G")
+    return int(m[1]) << 10 * "KMG".index(m[2])
 
 
 class Result:
@@ -122,7 +122,7 @@ class Guest:
 
     def argv(self, work, interactive=False):
         """QEMU command."""
-        mib = mebibytes(self.mem)
+        mib = kibibytes(self.mem) >> 10
         # pc's ACPI tables work out interrupt routing in a loop. The debug kernel, which
         # is what runs on CPUs in parallel, took half a minute for it with the host busy;
         # then ACPI gives a loop up, and devices have no interrupt. In q35's it is a table.
@@ -270,7 +270,7 @@ class Guest:
         self.dimms += 1
         name = f"hot{self.dimms}"
         self.qmp("object-add", {"qom-type": "memory-backend-ram", "id": name,
-                                "size": mebibytes(size) << 20})
+                                "size": kibibytes(size) << 10})
         self.qmp("device_add", {"driver": "pc-dimm", "id": f"d{name}", "memdev": name,
                                 "node": node})
 

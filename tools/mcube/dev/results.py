@@ -18,6 +18,7 @@ import statistics
 
 from lib import ui
 from lib.ui import BUILD, ROOT, Failure, say
+from mcube_cmd.term import aligned
 
 FOLDER = ROOT / "Documentation/mm/mcube"
 HEAD = """.. SPDX-License-Identifier: GPL-2.0
@@ -43,10 +44,9 @@ def number(item):
 def table(rows, columns):
     """A list of dicts as an RST simple table; columns are {heading: key or function}."""
     get = [(lambda r, k=k: r.get(k, "")) if isinstance(k, str) else k for k in columns.values()]
-    cells = [list(columns)] + [[number(g(r)) or "-" for g in get] for r in rows]
-    width = [max(len(r[i]) for r in cells) for i in range(len(columns))]
+    text, width = aligned([columns] + [[number(g(r)) or "-" for g in get] for r in rows],
+                          len(columns), " ")
     rule = " ".join("=" * w for w in width)
-    text = [" ".join(c.ljust(w) for c, w in zip(r, width)).rstrip() for r in cells]
     return "\n".join([rule, text[0], rule, *text[1:], rule])
 
 
@@ -141,19 +141,18 @@ def model(data):
 def m3(data):
     """bench-m3."""
     percent = lambda key: lambda r: "" if r[key] is None else f"{r[key]:.1%}"  # noqa: E731
+    shares = (("conflicts", "conflicts_stock"), ("paper", "conflicts_paper"),
+              ("shuffle", "conflicts_shuffle"), ("banks", "banks_stock"),
+              ("paper ", "banks_paper"), ("shuffle ", "banks_shuffle"),
+              ("cost", "cost_stock"), ("saved, paper", "gain_paper"),
+              ("saved, shuffle", "gain_shuffle"), ("spread", "spread"))
     return ("Row conflicts per access to DRAM, distinct banks among the pages in use at one time "
             "(share of\nwhat is possible), and time saved over the stock allocator; simulated, "
             "medians. *cost* is the share\nof the stock allocator's time that conflicts and "
             "waiting for banks take: more no placement can save.\n*spread* is that of the times, "
             "the largest of the three.",
             table(data["rows"], {"machine": "machine", "memory": "memory", "load": "load",
-                                 "threads": "threads"} | {h: percent(k) for h, k in (
-                ("conflicts", "conflicts_stock"), ("paper", "conflicts_paper"),
-                ("shuffle", "conflicts_shuffle"), ("banks", "banks_stock"),
-                ("paper ", "banks_paper"), ("shuffle ", "banks_shuffle"),
-                ("cost", "cost_stock"), ("saved, paper", "gain_paper"),
-                ("saved, shuffle", "gain_shuffle"),
-                ("spread", "spread"))}),
+                                 "threads": "threads"} | {h: percent(k) for h, k in shares}),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 

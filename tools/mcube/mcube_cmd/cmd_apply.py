@@ -2,7 +2,7 @@
 """mcube apply, mcube off: switch a policy on, switch all of them off."""
 
 from . import policy
-from .term import Failure, print_json, table
+from .term import Failure, print_json, print_table
 
 APPLY = "switch a policy on by the name of its profile"
 OFF = "switch all policies off; every free page goes back to the stock allocator"
@@ -45,8 +45,8 @@ def show_list(args):
     if args.json:
         print_json(rows)
         return 0
-    print("\n".join(table(["profile", "state", "what it does"],
-                          [[r["name"], r["state"], r["title"]] for r in rows], 3)))
+    print_table(["profile", "state", "what it does"],
+                [[r["name"], r["state"], r["title"]] for r in rows], 3)
     return 0
 
 

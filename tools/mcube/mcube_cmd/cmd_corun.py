@@ -202,4 +202,3 @@ def run(args):
         if not args.json:
             print(f"picture: {args.png}")
     return 0
-

@@ -5,7 +5,7 @@ import fnmatch
 
 from . import addrmap, host, machine, pagemap, picture
 from .addrmap import Map
-from .term import EVEN, SHADES, Failure, print_json, shade, table
+from .term import EVEN, SHADES, Failure, print_json, print_table, shade
 
 HELP = "heat map of the colors and banks of a process's pages (root)"
 EXAMPLE = """examples:
@@ -118,7 +118,7 @@ def show(data):
              f"{r['start']:x}", ",".join(f"N{n}={k}" for n, k in r["nodes"].items()),
              f"{r['pages']:,}", r["colors"], r["banks"]] for r in rows[:SHOWN]]
     print()
-    print("\n".join(table(["mapping", "start", "nodes", "pages", "colors", "banks"], body, 3)))
+    print_table(["mapping", "start", "nodes", "pages", "colors", "banks"], body, 3)
     if len(rows) > SHOWN:
         print(f"and {len(rows) - SHOWN} smaller mappings; --json has all")
 

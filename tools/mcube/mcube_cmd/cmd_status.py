@@ -2,7 +2,7 @@
 """mcube status: the map, the policies in force, and whether they are obeyed."""
 
 from . import addrmap, policy
-from .term import print_json, size, table
+from .term import print_json, print_table, size
 
 HELP = "policies, address map and counters of the running kernel"
 EXAMPLE = """examples:
@@ -78,7 +78,7 @@ def show(data):
         meaning = MEANING.get(name, {})
         rows = [[k, meaning.get(k, ""), f"{v:,}"] for k, v in system["counters"].items()]
         if rows:
-            print("\n".join(table(["counter", "", "value"], rows, 2)))
+            print_table(["counter", "", "value"], rows, 2)
         share = system.get("shares", {})
         if share.get("followed") is not None:
             print(f"followed {share['followed']:.1%}, fallback {share['fallback']:.1%} of single "

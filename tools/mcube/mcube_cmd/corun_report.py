@@ -4,7 +4,7 @@
 import statistics
 
 from . import picture
-from .term import number, table
+from .term import number, print_table
 
 
 # Headings of roles in the table.
@@ -108,7 +108,9 @@ def show(data, events):
                                                   for k in ("median", "min", "max")),
                      f"{slow:.3f}" if row["run"] == "together" and slow else "",
                      *(number(row["counts"][r]["median"]) for r in extra)])
-    print("\n" + "\n".join(table(head, body, 2)) + "\n")
+    print()
+    print_table(head, body, 2)
+    print()
     show_others(data)
     for policy, s in data["summary"].items():
         words = [f"slowdown {s['slowdown']:.3f}" if s["slowdown"] else "no cost alone"]

@@ -3,7 +3,6 @@
 
 import json
 
-WIDTH = 100
 SHADES = " .:-=+*#%@"
 EVEN = 4            # index of the shade that stands for an even share
 
@@ -16,14 +15,19 @@ class Failure(Exception):
         self.advice = advice
 
 
-def table(head, rows, left=1):
-    """Lines of an aligned table; the first columns are text, the rest numbers."""
-    cells = [[str(c) for c in r] for r in [head, *rows]]
-    width = [max(len(r[i]) for r in cells) for i in range(len(head))]
-    lines = ["  ".join(c.ljust(w) if i < left else c.rjust(w)
-                       for i, (c, w) in enumerate(zip(r, width))).rstrip()
-             for r in cells]
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+def aligned(rows, left=1, gap="  "):
+    """(lines, widths) of rows of cells; the first columns are text, the rest numbers."""
+    cells = [[str(c) for c in r] for r in rows]
+    width = [max(map(len, column)) for column in zip(*cells)]
+    return [gap.join(c.ljust(w) if i < left else c.rjust(w)
+                     for i, (c, w) in enumerate(zip(r, width))).rstrip() for r in cells], width
+
+
+def print_table(head, rows, left=1, lead=""):
+    """An aligned table under a rule, each line with the same lead."""
+    lines, _ = aligned([head, *rows], left)
+    for line in [lines[0], "-" * max(map(len, lines)), *lines[1:]]:
+        print(lead + line)
 
 
 def shade(count, share):

@@ -19,7 +19,7 @@ from lab import Failure
 from lib import ui
 from lib.modelled import Model
 from lib.source import BASE
-from qemu import Guest, image
+from qemu import Guest, image, kibibytes
 
 FOLDER = ui.BUILD / "bench-srm"
 # Parts of the kernel source that the trees are made of, some 25 MiB.
@@ -115,9 +115,7 @@ def scratch():
 
 def kib(machine):
     """Working set of a victim: three quarters of the last level."""
-    size = Model(machine).description["llc.size"]
-    unit = {"K": 1, "M": 1024}[size[-1]]
-    return int(size[:-1]) * unit * 3 // 4
+    return kibibytes(Model(machine).description["llc.size"]) * 3 // 4
 
 
 def folder_of(name):

@@ -14,6 +14,7 @@ import itertools
 
 import lab  # first: it makes the other packages importable
 from lab import Failure
+from mcube_cmd.term import print_table
 from . import guest
 
 TITLE = "hit ratio of the page cache, by size of memory"
@@ -88,9 +89,9 @@ def show(rows):
                          f"{r['least']:.2%}", f"{r['most']:.2%}",
                          f"{r['read'] >> 20:,}", f"{r['from_device'] >> 20:,}",
                          *(f"{r['pages'][k]:,}" for k in ("placed", "missed", "uncovered"))])
-    print("\n".join("  " + x for x in lab.table(
+    print_table(
         ["memory", "policy", "hit ratio", "change", "least", "most", "MiB read", "from device",
-         "placed", "missed", "uncovered"], body)))
+         "placed", "missed", "uncovered"], body, lead="  ")
 
 
 def summarize(rows):

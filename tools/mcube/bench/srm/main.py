@@ -22,6 +22,7 @@ import statistics
 
 import lab  # first: it makes the other packages importable
 from lib.modelled import Model
+from mcube_cmd.term import print_table
 from . import guest
 
 TITLE = "victims beside programs that read files"
@@ -131,9 +132,9 @@ def show(rows):
                  f"{r['cut']:.0%}" + ("" if r["counts"] else " *"),
                  f"{r['slowdown_off']:.3f}", f"{r['slowdown_srm']:.3f}", f"{r['time_gain']:.1%}",
                  f"{spread(r):.1%}"] for r in mine]
-        print("\n".join("  " + x for x in lab.table(
+        print_table(
             ["victim", "program", "LLC refs", "extra off", "srm", "cut", "slowdown", "srm",
-             "time gain", "spread"], body)))
+             "time gain", "spread"], body, lead="  ")
         if left := sum(not r["counts"] for r in mine):
             print(f"  * {left} too few to say anything, or within the spread: not in the means")
         body = []
@@ -146,9 +147,9 @@ def show(rows):
                          f"{r['pages']['placed']:,}", f"{r['pages']['missed']:,}",
                          f"{r['pages']['uncovered']:,}"])
         print("\n  the programs themselves: a pass alone, 10^6 cycles, at the LLC; pages placed\n")
-        print("\n".join("  " + x for x in lab.table(
+        print_table(
             ["program", "off", "srm", "loss", "refs off", "srm", "misses off", "srm", "placed",
-             "missed", "uncovered"], body)))
+             "missed", "uncovered"], body, lead="  ")
 
 
 def spread(row):

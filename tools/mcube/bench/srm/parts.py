@@ -14,8 +14,8 @@ import functools
 import statistics
 from typing import NamedTuple
 
-import lab  # first: it makes the other packages importable
 from lib.modelled import Model
+from mcube_cmd.term import print_table
 from . import guest
 
 TL = (16, 32, 64, 128, 256, 512)
@@ -148,7 +148,7 @@ def show(part, title, rows):
                                 f"{r['cost']['llc_misses']:,}",
                                 *(f"{r['pages'][k]:,}" for k in ("placed", "missed",
                                                                  "uncovered"))])
-        print("\n".join("  " + x for x in lab.table(head, body)))
+        print_table(head, body, lead="  ")
 
 
 def summarize(part, rows):

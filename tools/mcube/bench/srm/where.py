@@ -20,9 +20,9 @@ Only for machines whose colors are the lowest bits of the frame number.
 import collections
 import functools
 
-import lab  # first: it makes the other packages importable
 from lab import Failure
 from lib.modelled import Model
+from mcube_cmd.term import print_table
 from . import guest
 
 TITLE = "where the misses lie that are left"
@@ -127,8 +127,8 @@ def show(rows):
           f"{OWN_PERIOD}\n")
     body = [[r["machine"], r["fs"], r["program"], r["victim"], r["policy"], f"{r['extra']:,}",
              *(f"{r[c]:,}" for c in CLASSES)] for r in rows]
-    print("\n".join("  " + x for x in lab.table(
-        ["machine", "fs", "program", "victim", "policy", "extra misses", *CLASSES], body)))
+    print_table(
+        ["machine", "fs", "program", "victim", "policy", "extra misses", *CLASSES], body, lead="  ")
 
 
 def summarize(rows):

@@ -16,18 +16,12 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from mcube_cmd.term import Failure
+
 ROOT = Path(__file__).resolve().parents[4]
 BUILD = Path(os.environ.get("BUILD") or ROOT / "build").resolve()
 JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)
 OWN_LOCKS = collections.defaultdict(threading.Lock)
-
-
-class Failure(Exception):
-    """An expected failure: the message, then what to do next."""
-
-    def __init__(self, message, advice=""):
-        super().__init__(message)
-        self.advice = advice
 
 
 def clock(seconds):
@@ -47,6 +41,7 @@ class Steps:
         self.job, self.names, self.start = job, list(names), time.monotonic()
 
     def __call__(self, name):
+        """Announce a step."""
         i = self.names.index(name)
         after = f" (next: {self.names[i + 1]})" if i + 1 < len(self.names) else ""
         passed = clock(time.monotonic() - self.start)
