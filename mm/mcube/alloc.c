@@ -358,6 +358,8 @@ static struct page *serve_hinted(struct mcube_store *s, int migratetype, u32 hin
 {
 	struct page *page = NULL;
 
+	if (unlikely(!mcube_hint_fits(hint)))
+		return NULL;
 	if (likely(migratetype == MIGRATE_MOVABLE))
 		page = alloc_hinted(s, hint);
 	if (unlikely(!page))
@@ -373,8 +375,12 @@ static struct page *pick(struct zone *zone, unsigned int order, int migratetype)
 	u32 hint = task_hint();
 	struct page *page = NULL;
 
-	if (hint & MCUBE_HINT_FILE)
+	if (!(hint & MCUBE_HINT_FILE))
+		return NULL;
+	if (likely(mcube_hint_fits(hint)))
 		page = mcube_pick(zone, order, migratetype, hint);
+	else
+		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
 	if (page)
 		count_hinted(hint);
 	return page;

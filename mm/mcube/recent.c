@@ -28,6 +28,7 @@
  * the order is the store's: M3 wants it random.
  */
 
+#include <linux/bug.h>
 #include <linux/irqflags.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -47,6 +48,7 @@ struct recent {
 static DEFINE_PER_CPU(struct recent, recent);
 
 static unsigned int depth = 1;		/* a power of two */
+static unsigned int nr;			/* colors, each with @depth frames */
 
 /**
  * mcube_recent_reset() - forget all, for another number of colors
@@ -59,6 +61,7 @@ void mcube_recent_reset(unsigned int nr_colors)
 	int cpu;
 
 	BUILD_BUG_ON(FRAMES < MCUBE_MAX_VALUES);
+	nr = nr_colors;
 	depth = rounddown_pow_of_two(FRAMES / nr_colors);
 	for_each_possible_cpu(cpu)
 		memset(per_cpu_ptr(&recent, cpu), 0, sizeof(recent));
@@ -74,8 +77,11 @@ void mcube_recent_reset(unsigned int nr_colors)
 void mcube_recent_push(unsigned int color, unsigned long pfn)
 {
 	struct recent *r = this_cpu_ptr(&recent);
-	unsigned int head = (r->head[color] + 1) & (depth - 1);
+	unsigned int head;
 
+	if (WARN_ON_ONCE(color >= nr))
+		return;
+	head = (r->head[color] + 1) & (depth - 1);
 	r->head[color] = head;
 	r->pfn[color * depth + head] = pfn;
 }
@@ -84,7 +90,8 @@ void mcube_recent_push(unsigned int color, unsigned long pfn)
  * __mcube_recent_pop() - the frame of a color that this CPU freed last
  * @color: the color.
  *
- * Return: its page frame number, perhaps in use by now; 0 if none is known.
+ * Return: its page frame number, perhaps in use by now; 0 if none is known or
+ * the present map has no such color.
  */
 unsigned long __mcube_recent_pop(unsigned int color)
 {
@@ -92,6 +99,8 @@ unsigned long __mcube_recent_pop(unsigned int color)
 	struct recent *r;
 	unsigned int head;
 
+	if (WARN_ON_ONCE(color >= nr))
+		return 0;
 	local_irq_save(flags);
 	r = this_cpu_ptr(&recent);
 	head = r->head[color];

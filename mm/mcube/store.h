@@ -350,6 +350,23 @@ bool mcube_hint_matches(u32 hint, const struct mcube_place *place,
 			const unsigned long *free);
 
 /**
+ * mcube_hint_fits() - are color and bank of a hint values of the present map?
+ * @hint: the hint.
+ *
+ * A task keeps its hint while the allocator is switched off and on again with
+ * another map, and a policy may have chosen the hint before its task slept in
+ * reclaim.  So each hint is checked where it enters the allocator.
+ *
+ * Context: RCU read side, the zone's store found there: the map is constant.
+ * Return: false if a table indexed by color or bank has no entry for the hint.
+ */
+static inline bool mcube_hint_fits(u32 hint)
+{
+	return mcube_hint_color(hint) < (int)mcube_config.color.nr_values &&
+	       mcube_hint_bank(hint) < (int)mcube_config.bank.nr_values;
+}
+
+/**
  * mcube_hint_select() - the frames of a block that a hint allows
  * @hint: the hint, not 0.
  * @place: the block's.
