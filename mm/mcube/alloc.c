@@ -27,8 +27,8 @@
  * so poisoning, KASAN, page_owner and init_on_alloc need nothing of us.
  */
 
-#include <linux/mcube.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mcube_hint.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/preempt.h>
@@ -36,7 +36,6 @@
 #include <linux/sched.h>
 #include <linux/vmstat.h>
 
-#include "srm.h"
 #include "store.h"
 
 #include <trace/events/mcube.h>
@@ -62,40 +61,6 @@ static bool usable(const struct mcube_container *c,
 	return likely(c->active && c->store == s);
 }
 
-/*
- * One free frame more or less in a container; interrupts are off.
- *
- * Both counters change alike, so look at the CPU's threshold once for both.
- * As in __inc_zone_state() only the bound in the direction of travel matters.
- */
-static __always_inline void account_one(struct zone *zone, int nr)
-{
-#ifdef CONFIG_SMP
-	struct per_cpu_zonestat __percpu *stat = zone->per_cpu_zonestats;
-	int free, mcube, limit;
-	bool within;
-
-	/* See __mod_zone_page_state(). */
-	preempt_disable_nested();
-	limit = __this_cpu_read(stat->stat_threshold);
-	free = __this_cpu_read(stat->vm_stat_diff[NR_FREE_PAGES]) + nr;
-	mcube = __this_cpu_read(stat->vm_stat_diff[NR_FREE_MCUBE_PAGES]) + nr;
-	if (nr > 0)
-		within = free <= limit && mcube <= limit;
-	else
-		within = free >= -limit && mcube >= -limit;
-	if (likely(within)) {
-		__this_cpu_write(stat->vm_stat_diff[NR_FREE_PAGES], free);
-		__this_cpu_write(stat->vm_stat_diff[NR_FREE_MCUBE_PAGES],
-				 mcube);
-	}
-	preempt_enable_nested();
-	if (likely(within))
-		return;
-#endif
-	mcube_account(zone, nr);
-}
-
 static __always_inline struct page *take_any(struct mcube_store *s,
 					     struct mcube_container *c)
 {
@@ -106,7 +71,7 @@ static __always_inline struct page *take_any(struct mcube_store *s,
 	if (usable(c, s)) {
 		off = mcube_bins_take(&c->bins);
 		if (likely(off >= 0)) {
-			account_one(s->zone, -1);
+			__mod_mcube_free_pages(s->zone, -1);
 			mcube_count_taken(c, off);
 		}
 		/* Disowned meanwhile, as by a CPU going offline. */
@@ -158,7 +123,7 @@ static __always_inline struct page *alloc_any(struct mcube_store *s)
 static __always_inline void account_hinted(struct mcube_container *c,
 					   unsigned int off, int color)
 {
-	account_one(c->store->zone, -1);
+	__mod_mcube_free_pages(c->store->zone, -1);
 	if (color >= 0)
 		mcube_count_color(c, color);
 	else
@@ -438,8 +403,8 @@ struct page *mcube_rmqueue(struct zone *zone, int migratetype)
 			return page;
 		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
 		trace_mcube_fallback(zone, hint);
-	} else if (mcube_srm_hops()) {
-		page = alloc_hinted(s, mcube_srm_hop());
+	} else if (mcube_hops()) {
+		page = alloc_hinted(s, mcube_hop());
 		if (page) {
 			this_cpu_inc(mcube_stats.nr[MCUBE_SERVED]);
 			return page;
@@ -520,7 +485,7 @@ bool mcube_free(unsigned long pfn)
 	if (likely(active)) {
 		off = pfn & ((1U << c->bins.order) - 1);
 		mcube_bins_put(&c->bins, off);
-		account_one(c->store->zone, 1);
+		__mod_mcube_free_pages(c->store->zone, 1);
 		mcube_count_freed(c, off);
 		__count_vm_event(PGFREE);
 		if (unlikely(READ_ONCE(c->store->nr_dry)))

@@ -19,8 +19,7 @@
  *               them in the buddy lists: all containers are given back before
  *               and none is taken until it is over.
  *
- * Locks: cpus_read_lock(), mem_hotplug_lock, control_lock, in this order;
- * the memory notifier is called with the first two held.
+ * Locks: the policy lock, see policy.c.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -28,7 +27,7 @@
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/init.h>
-#include <linux/mcube.h>
+#include <linux/mcube_alloc.h>
 #include <linux/memory.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mutex.h>
@@ -40,7 +39,7 @@
 #include <linux/suspend.h>
 
 #include "internal.h"
-#include "srm.h"
+#include "policy.h"
 #include "store.h"
 
 struct mcube_config mcube_config = {
@@ -48,32 +47,9 @@ struct mcube_config mcube_config = {
 	.seed = MCUBE_SEED_SHUFFLE,
 };
 
-static DEFINE_MUTEX(control_lock);
 static LIST_HEAD(stores);
 static bool enabled;
 static bool hibernating;
-
-/**
- * mcube_control_begin() - nothing comes, goes or is switched from here on
- *
- * Context: process, sleeps.
- */
-void mcube_control_begin(void)
-{
-	cpus_read_lock();
-	get_online_mems();
-	mutex_lock(&control_lock);
-}
-
-/**
- * mcube_control_end() - the end of mcube_control_begin()
- */
-void mcube_control_end(void)
-{
-	mutex_unlock(&control_lock);
-	put_online_mems();
-	cpus_read_unlock();
-}
 
 static void open_store(struct mcube_store *s, bool open)
 {
@@ -147,8 +123,7 @@ static void switch_off(void)
 {
 	struct mcube_store *s, *next;
 
-	/* It stands on the store. */
-	mcube_srm_stop();
+	mcube_policy_disable_all();
 	static_branch_disable_cpuslocked(&mcube_alloc_key);
 	list_for_each_entry(s, &stores, stores) {
 		mcube_store_close(s);
@@ -204,14 +179,14 @@ int mcube_alloc_enable(bool on)
 {
 	int ret = 0;
 
-	mcube_control_begin();
+	mcube_policy_lock();
 	if (on && !enabled)
 		ret = switch_on();
 	else if (!on && enabled)
 		switch_off();
 	if (!ret)
 		enabled = on;
-	mcube_control_end();
+	mcube_policy_unlock();
 	return ret;
 }
 
@@ -244,27 +219,11 @@ int mcube_alloc_set_order(unsigned int order)
 {
 	if (order < MCUBE_ORDER_MIN || order > MCUBE_ORDER_MAX)
 		return -ERANGE;
-	guard(mutex)(&control_lock);
+	guard(mutex)(&mcube_control_lock);
 	if (enabled)
 		return -EBUSY;
 	mcube_config.order = order;
 	return 0;
-}
-
-/**
- * mcube_alloc_stat() - events since boot
- * @stat: which.
- *
- * Return: the sum over all CPUs.
- */
-unsigned long mcube_alloc_stat(enum mcube_stat stat)
-{
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(mcube_stats.nr[stat], cpu);
-	return sum;
 }
 
 /**
@@ -277,24 +236,10 @@ unsigned int mcube_alloc_containers(void)
 	struct mcube_store *s;
 	unsigned int nr = 0;
 
-	guard(mutex)(&control_lock);
+	guard(mutex)(&mcube_control_lock);
 	list_for_each_entry(s, &stores, stores)
 		nr += READ_ONCE(s->nr);
 	return nr;
-}
-
-/**
- * mcube_alloc_trim() - give back what spares are more than there may be by now
- *
- * Context: process, between mcube_control_begin() and mcube_control_end().
- */
-void mcube_alloc_trim(void)
-{
-	struct mcube_store *s;
-
-	list_for_each_entry(s, &stores, stores)
-		while (mcube_trim_one(s))
-			cond_resched();
 }
 
 /**
@@ -320,7 +265,7 @@ static int memory_callback(struct notifier_block *nb, unsigned long action,
 	struct memory_notify *arg = data;
 	struct zone *zone;
 
-	guard(mutex)(&control_lock);
+	guard(mutex)(&mcube_control_lock);
 	if (!enabled)
 		return NOTIFY_OK;
 	switch (action) {
@@ -348,19 +293,19 @@ static int hibernation_callback(struct notifier_block *nb,
 	switch (action) {
 	case PM_HIBERNATION_PREPARE:
 	case PM_RESTORE_PREPARE:
-		mcube_control_begin();
+		mcube_policy_lock();
 		hibernating = true;
 		list_for_each_entry(s, &stores, stores)
 			mcube_store_close(s);
-		mcube_control_end();
+		mcube_policy_unlock();
 		break;
 	case PM_POST_HIBERNATION:
 	case PM_POST_RESTORE:
-		mcube_control_begin();
+		mcube_policy_lock();
 		hibernating = false;
 		list_for_each_entry(s, &stores, stores)
 			open_store(s, true);
-		mcube_control_end();
+		mcube_policy_unlock();
 		break;
 	}
 	return NOTIFY_OK;

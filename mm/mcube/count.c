@@ -21,6 +21,7 @@
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
+#include "policy.h"
 #include "store.h"
 
 DEFINE_STATIC_KEY_FALSE(mcube_count_key);
@@ -138,4 +139,26 @@ void mcube_count_stop(void)
 		for (i = 0; s && i < ARRAY_SIZE(s->color_free); i++)
 			atomic_set(&s->color_free[i], 0);
 	}
+}
+
+/**
+ * mcube_color_stat_free() - free frames in the containers of a zone, by color
+ * @zone: the zone.
+ * @free: array of as many numbers as the map has colors, filled in.
+ *
+ * Context: a policy is in force.
+ * Return: false if the zone has no containers at all.
+ */
+bool mcube_color_stat_free(struct zone *zone, unsigned int *free)
+{
+	struct mcube_store *s;
+	unsigned int color;
+
+	guard(rcu)();
+	s = rcu_dereference(zone->mcube);
+	if (!s)
+		return false;
+	for (color = 0; color < mcube_config.color.nr_values; color++)
+		free[color] = max(atomic_read(&s->color_free[color]), 0);
+	return true;
 }

@@ -17,7 +17,7 @@
 
 #include <linux/debugfs.h>
 #include <linux/init.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>

@@ -11,7 +11,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/mcube_map.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 
 #include "store.h"
 

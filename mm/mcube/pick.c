@@ -30,15 +30,16 @@
 #include <linux/align.h>
 #include <linux/bitmap.h>
 #include <linux/list.h>
-#include <linux/mcube.h>
+#include <linux/mcube_alloc.h>
 #include <linux/mcube_map.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/page-isolation.h>
 #include <linux/spinlock.h>
 
 #include "../internal.h"
+#include "policy.h"
 #include "store.h"
 
 /* Blocks of one list that are looked at; more if none of any order will do. */

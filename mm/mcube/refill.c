@@ -36,7 +36,7 @@
 #include <linux/bitmap.h>
 #include <linux/list.h>
 #include <linux/mcube_map.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
@@ -47,9 +47,9 @@
 #include <linux/workqueue.h>
 
 #include "../internal.h"
+#include "policy.h"
 #include "region.h"
 #include "srm.h"
-#include "store.h"
 
 #include <trace/events/mcube.h>
 
@@ -140,50 +140,21 @@ static bool isolate(struct page *page, struct list_head *list)
 	return got;
 }
 
-/*
- * The frames of a container that have one of the colors and are in use.
- * Return: page of the first frame; NULL if the container is not active.
- */
-static struct page *candidates(struct mcube_container *c, const struct wish *w,
-			       unsigned long *frames)
-{
-	unsigned int nr = 1U << mcube_config.order, i;
-	const unsigned long *sel, *unused;
-	struct page *base = NULL;
-	unsigned long flags;
-
-	bitmap_zero(frames, nr);
-	spin_lock_irqsave(&c->lock, flags);
-	if (c->active) {
-		for (i = 0; i < w->nr_colors; i++)
-			if (mcube_hint_select(mcube_hint_make(w->color[i], -1),
-					      &c->place, &sel, &unused))
-				bitmap_or(frames, frames, sel, nr);
-		bitmap_andnot(frames, frames, c->bins.free, nr);
-		base = c->bins.base;
-	}
-	spin_unlock_irqrestore(&c->lock, flags);
-	return base;
-}
-
 /* Take up to @want pages of the block at @pfn off their LRU lists. */
 static unsigned long isolate_block(unsigned long pfn, const struct wish *w,
 				   unsigned long want, unsigned long *looked,
 				   struct list_head *list)
 {
-	DECLARE_BITMAP(frames, 1U << MCUBE_MAX_ORDER);
-	struct mcube_container *c;
+	DECLARE_BITMAP(frames, BIT(MCUBE_MAX_ORDER));
 	unsigned long got = 0;
 	struct page *base;
 	unsigned int off;
 
 	++*looked;
-	guard(rcu)();
-	c = mcube_lookup(pfn);
-	base = c ? candidates(c, w, frames) : NULL;
+	base = mcube_container_used(pfn, w->color, w->nr_colors, frames);
 	if (!base)
 		return 0;
-	for_each_set_bit(off, frames, 1U << mcube_config.order) {
+	for_each_set_bit(off, frames, mcube_container_pages()) {
 		++*looked;
 		got += isolate(base + off, list);
 		if (got == want)
@@ -194,7 +165,7 @@ static unsigned long isolate_block(unsigned long pfn, const struct wish *w,
 
 static void refill(struct work_struct *work)
 {
-	unsigned long block = 1UL << mcube_config.order;
+	unsigned long block = mcube_container_pages();
 	unsigned long start, end, looked = 0, freed = 0;
 	LIST_HEAD(list);
 	struct wish w;

@@ -26,6 +26,8 @@
  *            files   memory;  files when 0 has no free frames
  */
 
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/string.h>
 
@@ -74,9 +76,10 @@ int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
 
 /**
  * mcube_regions_init_auto() - divide the colors of a map so that folios are large
- * @r: filled in, with the highest order that leaves a region for each share that
- *     can be reserved; with order 0 if none does, or only 1.
+ * @r: filled in, with the highest order that leaves @least regions; with order 0
+ *     if none does, or only 1.
  * @dim: the map's colors.
+ * @least: number of regions that there shall be.
  *
  * A region then has a sixteenth of the cache at most, which is what pages would
  * have in a cache of 16 colors.  Folios of two pages are not worth it: each is
@@ -84,12 +87,13 @@ int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
  *
  * Return: 0; -ERANGE if there are fewer than two regions.
  */
-int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim)
+int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim,
+			    unsigned int least)
 {
 	unsigned int order;
 
 	for (order = MCUBE_REGION_MAX; order > 1; order--)
-		if (!mcube_regions_init(r, dim, order) && r->nr >= MCUBE_SHARES)
+		if (!mcube_regions_init(r, dim, order) && r->nr >= least)
 			return 0;
 	return mcube_regions_init(r, dim, 0);
 }
@@ -97,15 +101,18 @@ int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim
 /**
  * mcube_regions_reserve() - reserve some of the regions for files
  * @r: as divided.
- * @share: how many, in sixteenths of all, 0..MCUBE_RESERVE_MAX; rounded down.
+ * @share: how many, in parts of @shares, less than all; rounded down.
+ * @shares: parts that all regions make up.
+ * @colors: bitmap of MCUBE_MAX_VALUES bits, filled in: the reserved colors.
  */
-void mcube_regions_reserve(struct mcube_regions *r, unsigned int share)
+void mcube_regions_reserve(struct mcube_regions *r, unsigned int share,
+			   unsigned int shares, unsigned long *colors)
 {
 	unsigned int color;
 
-	r->reserved = r->nr * share / MCUBE_SHARES;
-	r->nr_hop = 0;
+	r->reserved = r->nr * share / shares;
+	bitmap_zero(colors, MCUBE_MAX_VALUES);
 	for (color = 0; color < r->nr * r->per; color++)
-		if (r->of[color] >= r->reserved)
-			r->hop[r->nr_hop++] = color;
+		if (r->of[color] < r->reserved)
+			__set_bit(color, colors);
 }

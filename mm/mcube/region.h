@@ -9,16 +9,11 @@
 #ifndef _MM_MCUBE_REGION_H
 #define _MM_MCUBE_REGION_H
 
-#include <linux/compiler.h>
 #include <linux/mcube_map.h>
 #include <linux/types.h>
 
 /* Largest region: 64 KiB with 4 KiB pages. */
 #define MCUBE_REGION_MAX	4U
-
-/* Regions are reserved by shares of so many; this is the largest number of them. */
-#define MCUBE_SHARES		16U
-#define MCUBE_RESERVE_MAX	8U
 
 /**
  * struct mcube_regions - a map's colors, divided
@@ -28,8 +23,6 @@
  * @of: by color, the region that it is part of.
  * @color: the colors, region by region.
  * @reserved: so many regions, the first ones, are for files alone.
- * @nr_hop: number of the colors of the others.
- * @hop: these, in order.
  */
 struct mcube_regions {
 	unsigned int order;
@@ -38,14 +31,14 @@ struct mcube_regions {
 	u8 of[MCUBE_MAX_VALUES];
 	u8 color[MCUBE_MAX_VALUES];
 	unsigned int reserved;
-	unsigned int nr_hop;
-	u8 hop[MCUBE_MAX_VALUES];
 };
 
 int mcube_regions_init(struct mcube_regions *r, const struct mcube_dim *dim,
 		       unsigned int order);
-int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim);
-void mcube_regions_reserve(struct mcube_regions *r, unsigned int share);
+int mcube_regions_init_auto(struct mcube_regions *r, const struct mcube_dim *dim,
+			    unsigned int least);
+void mcube_regions_reserve(struct mcube_regions *r, unsigned int share,
+			   unsigned int shares, unsigned long *colors);
 
 /**
  * mcube_region_color() - a color of a region
@@ -60,21 +53,6 @@ static inline unsigned int mcube_region_color(const struct mcube_regions *r,
 {
 	/* @per is a power of two. */
 	return r->color[region * r->per + (i & (r->per - 1))];
-}
-
-/**
- * mcube_region_hop() - a color that is not reserved
- * @r: the regions; they may be divided anew meanwhile.
- * @i: any number; in turn it yields all those colors.
- *
- * Return: the color.
- */
-static inline unsigned int mcube_region_hop(const struct mcube_regions *r,
-					    unsigned int i)
-{
-	unsigned int nr = READ_ONCE(r->nr_hop);
-
-	return r->hop[nr ? i % nr : 0];
 }
 
 #endif /* _MM_MCUBE_REGION_H */

@@ -12,9 +12,9 @@
  */
 
 #include <linux/list.h>
-#include <linux/mcube.h>
+#include <linux/mcube_alloc.h>
 #include <linux/mcube_map.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -24,8 +24,8 @@
 
 #include "../internal.h"
 #include "internal.h"
+#include "policy.h"
 #include "remap.h"
-#include "srm.h"
 
 struct move {
 	struct mcube_dim color;
@@ -36,14 +36,13 @@ struct move {
 static struct folio *new_folio(struct folio *src, unsigned long private)
 {
 	struct move *m = (struct move *)private;
-	u32 hint = current->mcube_hint;
+	unsigned int color = mcube_reserve_color(m->next++);
 	struct folio *folio;
-	unsigned int color;
+	u32 hint;
 
-	color = mcube_region_hop(&mcube_srm_regions, m->next++);
-	current->mcube_hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
+	hint = mcube_hint_save(mcube_hint_make(color, -1) | MCUBE_HINT_FILE);
 	folio = __folio_alloc_node(m->gfp, 0, folio_nid(src));
-	current->mcube_hint = hint;
+	mcube_hint_restore(hint);
 	return folio;
 }
 

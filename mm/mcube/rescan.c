@@ -36,7 +36,7 @@
 #include <linux/atomic.h>
 #include <linux/fadvise.h>
 #include <linux/fs.h>
-#include <linux/mcube.h>
+#include <linux/mcube_srm.h>
 #include <linux/pagemap.h>
 #include <linux/sched.h>
 

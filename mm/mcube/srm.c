@@ -53,15 +53,16 @@
 
 #define pr_fmt(fmt) "mcube: " fmt
 
-#include <linux/atomic.h>
+#include <linux/bitmap.h>
 #include <linux/cpuset.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/hash.h>
 #include <linux/list.h>
-#include <linux/mcube.h>
+#include <linux/mcube_alloc.h>
 #include <linux/mcube_map.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
+#include <linux/mcube_srm.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
@@ -72,11 +73,11 @@
 #include <linux/topology.h>
 #include <linux/writeback.h>
 
+#include "policy.h"
 #include "region.h"
 #include "runs.h"
 #include "scan.h"
 #include "srm.h"
-#include "store.h"
 
 #include <trace/events/mcube.h>
 
@@ -90,7 +91,6 @@ struct mcube_srm_config mcube_srm_config = {
 };
 
 DEFINE_STATIC_KEY_FALSE(mcube_srm_key);
-DEFINE_STATIC_KEY_FALSE(mcube_hop_key);
 DEFINE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
 
 /* Taken once per run. */
@@ -98,8 +98,6 @@ static DEFINE_SPINLOCK(palette_lock);
 static struct mcube_palette palette;
 static unsigned long region_free[MCUBE_MAX_VALUES];	/* of the store */
 static unsigned long region_found[MCUBE_MAX_VALUES];	/* and of pieces */
-
-static bool enabled;
 
 struct mcube_regions mcube_srm_regions;
 
@@ -114,13 +112,16 @@ static void count(enum mcube_srm_stat stat, long nr)
 	this_cpu_add(mcube_srm_stats.nr[stat], nr);
 }
 
-static void add_counts(struct mcube_store *s)
+/* By color, to be added up by region. */
+static unsigned int color_frames[MCUBE_MAX_VALUES];
+
+static void add_frames(unsigned long *sum)
 {
 	unsigned int color;
 
+	lockdep_assert_held(&palette_lock);
 	for (color = 0; color < mcube_srm_config.nr_colors; color++)
-		region_free[mcube_srm_regions.of[color]] +=
-			max(atomic_read(&s->color_free[color]), 0);
+		sum[mcube_srm_regions.of[color]] += color_frames[color];
 }
 
 /*
@@ -144,16 +145,13 @@ static void blocks_too(struct zone *zone)
  */
 static void find_pieces(struct zone *zone, unsigned int tl)
 {
-	static unsigned int found[MCUBE_MAX_VALUES];
 	unsigned int i;
 
-	lockdep_assert_held(&palette_lock);
 	for (i = 0; i < mcube_srm_regions.nr; i++)
 		if (region_free[i] >= tl)
 			return;
-	mcube_pick_count(zone, found);
-	for (i = 0; i < mcube_srm_config.nr_colors; i++)
-		region_found[mcube_srm_regions.of[i]] += found[i];
+	mcube_pick_count(zone, color_frames);
+	add_frames(region_found);
 }
 
 /*
@@ -169,7 +167,7 @@ static struct zone *zone_in_turn(void)
 	struct zoneref *ref;
 
 	for_each_zone_zonelist(zone, ref, node_zonelist(numa_mem_id(), gfp), idx) {
-		if (!rcu_access_pointer(zone->mcube) ||
+		if (!mcube_has_store(zone) ||
 		    !cpuset_zone_allowed(zone, gfp))
 			continue;
 		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone), idx, 0))
@@ -201,22 +199,20 @@ static bool is_full(struct zone *zone, unsigned int tl)
 static int count_free(unsigned int tl)
 {
 	size_t size = mcube_srm_regions.nr * sizeof(region_free[0]);
-	struct mcube_store *s;
-	bool blocks = false;
+	bool served, blocks = false;
 	struct zone *zone;
 
 	memset(region_free, 0, size);
-	guard(rcu)();
 	zone = zone_in_turn();
-	s = zone ? rcu_dereference(zone->mcube) : NULL;
-	if (s) {
-		add_counts(s);
+	served = zone && mcube_color_stat_free(zone, color_frames);
+	if (served) {
+		add_frames(region_free);
 		blocks = mcube_may_take(zone);
 		if (blocks)
 			blocks_too(zone);
 	}
 	memcpy(region_found, region_free, size);
-	if (!s || blocks)
+	if (!served || blocks)
 		return NUMA_NO_NODE;
 	find_pieces(zone, tl);
 	return is_full(zone, tl) ? zone_to_nid(zone) : NUMA_NO_NODE;
@@ -326,7 +322,7 @@ static bool choose(struct choice *c, struct address_space *mapping,
 		c->run = NULL;
 		c->left = 1;
 		c->stat = MCUBE_SRM_HOPPED;
-		color = mcube_region_hop(&mcube_srm_regions, index);
+		color = mcube_reserve_color(index);
 	} else {
 		choose_region(c, mapping, index);
 		color = mcube_region_color(&mcube_srm_regions, c->region,
@@ -376,21 +372,12 @@ static bool is_covered(const struct inode *inode, gfp_t gfp, unsigned int order)
 		movable != S_ISBLK(inode->i_mode);
 }
 
-/* Was it followed? */
-static bool clear_hint(void)
-{
-	bool served = current->mcube_hint & MCUBE_HINT_SERVED;
-
-	current->mcube_hint = 0;
-	return served;
-}
-
 static struct folio *alloc_one(struct address_space *mapping, gfp_t gfp,
 			       unsigned int order, pgoff_t index)
 {
 	struct folio *folio;
 	struct choice c;
-	bool served;
+	u32 hint;
 
 	if (!is_covered(mapping->host, gfp, order)) {
 		count(MCUBE_SRM_UNCOVERED, 1);
@@ -398,11 +385,11 @@ static struct folio *alloc_one(struct address_space *mapping, gfp_t gfp,
 	}
 	if (!choose(&c, mapping, index))
 		return filemap_alloc_folio_noprof(gfp, order);
-	current->mcube_hint = c.hint;
+	hint = mcube_hint_save(c.hint);
 	folio = filemap_alloc_folio_noprof(gfp, order);
-	served = clear_hint();
+	hint = mcube_hint_restore(hint);
 	if (folio)
-		chosen(&c, 1U << order, served);
+		chosen(&c, 1U << order, hint & MCUBE_HINT_SERVED);
 	return folio;
 }
 
@@ -413,27 +400,27 @@ static bool has_policy(gfp_t gfp)
 		(gfp & __GFP_WRITE && !node_dirty_ok(NODE_DATA(numa_mem_id())));
 }
 
-static void fill_batch(struct mcube_batch *batch, gfp_t gfp, pgoff_t index)
+static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp, pgoff_t index)
 {
 	struct choice c;
 	unsigned int got;
-	bool served;
+	u32 hint;
 
 	if (!choose(&c, batch->mapping, index))
 		return;
-	current->mcube_hint = c.hint;
+	hint = mcube_hint_save(c.hint);
 	got = alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
 				      min3(batch->last - index + 1,
 					   (unsigned long)c.left, BATCH_MAX),
 				      &batch->folios, NULL);
-	served = clear_hint();
+	hint = mcube_hint_restore(hint);
 	batch->stat = c.stat;
 	/* If there was nothing, the one that is asked for now has the run. */
-	chosen(&c, got, served || !got);
+	chosen(&c, got, hint & MCUBE_HINT_SERVED || !got);
 }
 
 /* The next of a batch, which is filled first if it is empty and can be. */
-static struct folio *take_batched(struct mcube_batch *batch, gfp_t gfp,
+static struct folio *take_batched(struct mcube_srm_batch *batch, gfp_t gfp,
 				  pgoff_t index)
 {
 	struct address_space *mapping = batch->mapping;
@@ -456,7 +443,7 @@ static struct folio *take_batched(struct mcube_batch *batch, gfp_t gfp,
  * @order: likewise.
  * @index: page index that it is for.
  *
- * Where the caller said by MCUBE_BATCH() that more will follow, some of those
+ * Where the caller said by mcube_srm_batch_begin() that more will follow, some of those
  * are taken along: that costs less than one by one, and makes up for what a
  * certain color costs.
  *
@@ -466,7 +453,7 @@ static struct folio *take_batched(struct mcube_batch *batch, gfp_t gfp,
 struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 				    unsigned int order, pgoff_t index)
 {
-	struct mcube_batch *batch = current->mcube_batch;
+	struct mcube_srm_batch *batch = current->mcube_batch;
 	struct folio *folio = NULL;
 
 	if (batch && batch->mapping == mapping && !order)
@@ -476,7 +463,7 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
 
 /* What was not needed, as it was there already, is free again. */
-static void give_back(struct mcube_batch *batch)
+static void give_back(struct mcube_srm_batch *batch)
 {
 	struct folio *folio, *next;
 
@@ -487,8 +474,8 @@ static void give_back(struct mcube_batch *batch)
 	}
 }
 
-/* See MCUBE_BATCH(). */
-void __mcube_batch_begin(struct mcube_batch *batch,
+/* See mcube_srm_batch_begin(). */
+void __mcube_srm_batch_begin(struct mcube_srm_batch *batch,
 			 struct address_space *mapping, pgoff_t last)
 {
 	batch->mapping = mapping;
@@ -501,35 +488,10 @@ void __mcube_batch_begin(struct mcube_batch *batch,
 	current->mcube_batch = batch;
 }
 
-void __mcube_batch_end(struct mcube_batch *batch)
+void __mcube_srm_batch_end(struct mcube_srm_batch *batch)
 {
 	current->mcube_batch = batch->outer;
 	give_back(batch);
-}
-
-static void update_hop(void)
-{
-	if (enabled && mcube_srm_config.vm_hop)
-		static_branch_enable_cpuslocked(&mcube_hop_key);
-	else
-		static_branch_disable_cpuslocked(&mcube_hop_key);
-}
-
-/**
- * mcube_srm_stop() - switch the policy off
- *
- * Context: process, between mcube_control_begin() and mcube_control_end().
- */
-void mcube_srm_stop(void)
-{
-	if (!enabled)
-		return;
-	enabled = false;
-	static_branch_disable_cpuslocked(&mcube_srm_key);
-	mcube_refill_stop();
-	update_hop();
-	mcube_count_stop();
-	mcube_alloc_trim();
 }
 
 static int divide(const struct mcube_dim *dim)
@@ -537,13 +499,16 @@ static int divide(const struct mcube_dim *dim)
 	unsigned int order = mcube_srm_config.region_order;
 
 	return order == MCUBE_REGION_AUTO ?
-		mcube_regions_init_auto(&mcube_srm_regions, dim) :
+		mcube_regions_init_auto(&mcube_srm_regions, dim, MCUBE_SHARES) :
 		mcube_regions_init(&mcube_srm_regions, dim, order);
 }
 
-static int start(void)
+static struct mcube_policy policy;
+
+static int start(const struct mcube_map *map)
 {
-	const struct mcube_dim *dim = &mcube_config.map->color;
+	DECLARE_BITMAP(reserved, MCUBE_MAX_VALUES);
+	const struct mcube_dim *dim = &map->color;
 	int ret;
 
 	if (dim->nr_values < 2)
@@ -551,7 +516,8 @@ static int start(void)
 	scoped_guard(spinlock, &palette_lock) {
 		ret = divide(dim);
 		mcube_regions_reserve(&mcube_srm_regions,
-				      mcube_srm_config.reserve);
+				      mcube_srm_config.reserve, MCUBE_SHARES,
+				      reserved);
 		mcube_palette_init(&palette, mcube_srm_regions.nr,
 				   mcube_srm_regions.reserved);
 	}
@@ -559,12 +525,23 @@ static int start(void)
 		return -ERANGE;
 	mcube_srm_config.nr_colors = dim->nr_values;
 	mcube_srm_config.epoch++;
-	mcube_count_start();
-	enabled = true;
+	mcube_reserve_request(&policy, mcube_srm_config.reserve, reserved);
+	mcube_reserve_hop(&policy, mcube_srm_config.vm_hop);
 	static_branch_enable_cpuslocked(&mcube_srm_key);
-	update_hop();
 	return 0;
 }
+
+static void stop(void)
+{
+	static_branch_disable_cpuslocked(&mcube_srm_key);
+	mcube_refill_stop();
+}
+
+static struct mcube_policy policy = {
+	.name = "srm",
+	.start = start,
+	.stop = stop,
+};
 
 /**
  * mcube_srm_enable() - switch the policy on or off
@@ -576,17 +553,10 @@ static int start(void)
  */
 int mcube_srm_enable(bool on)
 {
-	int ret = 0;
-
-	mcube_control_begin();
-	if (!on)
-		mcube_srm_stop();
-	else if (!mcube_alloc_enabled())
-		ret = -ENODEV;
-	else if (!enabled)
-		ret = start();
-	mcube_control_end();
-	return ret;
+	if (on)
+		return mcube_policy_enable(&policy);
+	mcube_policy_disable(&policy);
+	return 0;
 }
 
 /**
@@ -596,20 +566,16 @@ int mcube_srm_enable(bool on)
  */
 bool mcube_srm_enabled(void)
 {
-	return READ_ONCE(enabled);
+	return mcube_policy_enabled(&policy);
 }
 
 static int set_while_off(unsigned int *what, unsigned int value)
 {
-	int ret = 0;
-
-	mcube_control_begin();
-	if (enabled)
-		ret = -EBUSY;
-	else
-		*what = value;
-	mcube_control_end();
-	return ret;
+	guard(mcube_policy)();
+	if (mcube_policy_enabled(&policy))
+		return -EBUSY;
+	*what = value;
+	return 0;
 }
 
 /**
@@ -645,10 +611,10 @@ int mcube_srm_set_reserve(unsigned int share)
  */
 void mcube_srm_set_hop(bool on)
 {
-	mcube_control_begin();
+	guard(mcube_policy)();
 	mcube_srm_config.vm_hop = on;
-	update_hop();
-	mcube_control_end();
+	if (mcube_policy_enabled(&policy))
+		mcube_reserve_hop(&policy, on);
 }
 
 /**

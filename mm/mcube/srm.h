@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SRM-buffer: what its own files, and the store, know of it.
+ * SRM-buffer: what its own files share.
  *
  * Copyright (C) 2026 The mcube authors
  */
@@ -9,14 +9,10 @@
 
 #include <linux/jump_label.h>
 #include <linux/limits.h>
-#include <linux/mcube.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_srm.h>
+#include <linux/mcube_hint.h>
 #include <linux/percpu.h>
-#include <linux/preempt.h>
-#include <linux/sched.h>
 #include <linux/types.h>
-
-#ifdef CONFIG_MCUBE_SRM
 
 #include "region.h"
 
@@ -102,11 +98,8 @@ extern struct mcube_regions mcube_srm_regions;
 #define MCUBE_RESCAN_MAX	64U
 #define MCUBE_REGION_AUTO	UINT_MAX
 
-DECLARE_STATIC_KEY_FALSE(mcube_hop_key);
-
 int mcube_srm_enable(bool on);
 bool mcube_srm_enabled(void);
-void mcube_srm_stop(void);
 void mcube_srm_set_hop(bool on);
 int mcube_srm_set_region_order(unsigned int order);
 int mcube_srm_set_reserve(unsigned int share);
@@ -117,64 +110,4 @@ void mcube_refill(int nid, const struct mcube_regions *regions,
 		  unsigned int region, unsigned long nr);
 void mcube_refill_stop(void);
 
-/**
- * mcube_srm_reserves() - are colors reserved for files now?
- *
- * Return: true if so.
- */
-static inline bool mcube_srm_reserves(void)
-{
-	return static_branch_unlikely(&mcube_srm_key) &&
-		READ_ONCE(mcube_srm_regions.reserved);
-}
-
-/**
- * mcube_srm_hops() - shall a page without a hint hop?
- *
- * Return: true if so.
- */
-static __always_inline bool mcube_srm_hops(void)
-{
-	return static_branch_unlikely(&mcube_hop_key) && in_task();
-}
-
-/**
- * mcube_srm_hop() - the hint for it: the color after this task's last one, of
- * those that are not reserved
- *
- * Return: the hint.
- */
-static inline u32 mcube_srm_hop(void)
-{
-	unsigned int i = current->mcube_hop + 1;
-
-	if (i >= mcube_srm_regions.nr_hop)
-		i = 0;
-	current->mcube_hop = i;
-	this_cpu_inc(mcube_srm_stats.nr[MCUBE_SRM_HOPPED]);
-	return mcube_hint_make(mcube_srm_regions.hop[i], -1);
-}
-
-#else
-
-static inline bool mcube_srm_reserves(void)
-{
-	return false;
-}
-
-static inline bool mcube_srm_hops(void)
-{
-	return false;
-}
-
-static inline u32 mcube_srm_hop(void)
-{
-	return 0;
-}
-
-static inline void mcube_srm_stop(void)
-{
-}
-
-#endif
 #endif /* _MM_MCUBE_SRM_H */

@@ -54,7 +54,7 @@
  */
 
 #include <linux/list.h>
-#include <linux/mcube.h>
+#include <linux/mcube_alloc.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/page-isolation.h>
@@ -62,7 +62,7 @@
 #include <linux/vmstat.h>
 
 #include "../internal.h"
-#include "srm.h"
+#include "policy.h"
 #include "store.h"
 
 #define CREATE_TRACE_POINTS
@@ -97,17 +97,6 @@ void mcube_store_init(struct mcube_store *s, struct zone *zone)
 	INIT_LIST_HEAD(&s->stores);
 	for (level = 0; level <= MCUBE_MAX_ORDER; level++)
 		INIT_LIST_HEAD(&s->level[level]);
-}
-
-/**
- * mcube_account() - free frames came into containers, or left them
- * @zone: the zone; interrupts are off.
- * @nr: how many more there are, negative for fewer.
- */
-void mcube_account(struct zone *zone, int nr)
-{
-	__mod_zone_page_state(zone, NR_FREE_PAGES, nr);
-	__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, nr);
 }
 
 static void list_move_level(struct mcube_container *c, int level)
@@ -299,7 +288,7 @@ struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint)
 	pfn = page_to_pfn(page);
 	c = mcube_lookup(pfn);
 	spin_lock(&c->lock);
-	mcube_account(zone, nr);
+	__mod_mcube_free_pages(zone, nr);
 	mcube_bins_init(&c->bins, page, mcube_config.order);
 	mcube_place_init(&c->place, pfn);
 	c->store = s;
@@ -389,7 +378,7 @@ static void dissolve(struct mcube_container *c, enum mcube_reason reason)
 	s->nr--;
 	spin_unlock(&s->lock);
 
-	mcube_account(zone, -(int)nr);
+	__mod_mcube_free_pages(zone, -(int)nr);
 	set_block_type(base, MIGRATE_MOVABLE);
 	while ((off = mcube_bins_drain_group(&c->bins, &order)) >= 0)
 		__putback_isolated_page(base + off, order, MIGRATE_MOVABLE);
@@ -406,20 +395,14 @@ static void dissolve(struct mcube_container *c, enum mcube_reason reason)
  */
 unsigned int mcube_max_spare(struct mcube_store *s)
 {
-	unsigned int shift = mcube_srm_reserves() ? SPARE_SHIFT_RESERVED :
+	unsigned int shift = READ_ONCE(mcube_reserve.nr) ? SPARE_SHIFT_RESERVED :
 						    SPARE_SHIFT;
 
 	return zone_managed_pages(s->zone) >> (shift + mcube_config.order);
 }
 
-/**
- * mcube_trim_one() - give a spare back if there are more than there may be
- * @s: the zone's store.
- *
- * Context: any but NMI, no lock of the page allocator held.
- * Return: true if there was one too many.
- */
-bool mcube_trim_one(struct mcube_store *s)
+/* Give a spare back if there are more than there may be; true if there was one. */
+static bool trim_one(struct mcube_store *s)
 {
 	bool trimmed = false;
 	unsigned long flags;
@@ -431,6 +414,24 @@ bool mcube_trim_one(struct mcube_store *s)
 					     MCUBE_REASON_FREE);
 	spin_unlock_irqrestore(&s->zone->lock, flags);
 	return trimmed;
+}
+
+/**
+ * mcube_shrink_spares() - give back what spares are more than there may be by now
+ *
+ * Context: process, the policy lock held.
+ */
+void mcube_shrink_spares(void)
+{
+	struct mcube_store *s;
+	struct zone *zone;
+
+	for_each_populated_zone(zone) {
+		/* Only a holder of the policy lock removes it. */
+		s = rcu_dereference_protected(zone->mcube, true);
+		while (s && trim_one(s))
+			cond_resched();
+	}
 }
 
 /**
@@ -647,4 +648,76 @@ void mcube_store_close(struct mcube_store *s)
 {
 	while (close_one(s))
 		cond_resched();
+}
+
+/**
+ * mcube_alloc_stat() - events since boot
+ * @stat: which.
+ *
+ * Return: the sum over all CPUs.
+ */
+unsigned long mcube_alloc_stat(enum mcube_stat stat)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(mcube_stats.nr[stat], cpu);
+	return sum;
+}
+
+/**
+ * mcube_has_store() - has a zone containers, or could it have some?
+ * @zone: the zone.
+ *
+ * Return: true if so; that may have changed when the caller looks again.
+ */
+bool mcube_has_store(struct zone *zone)
+{
+	return rcu_access_pointer(zone->mcube);
+}
+
+/**
+ * mcube_container_pages() - size of a container
+ *
+ * Return: pages; constant while the allocator is on.
+ */
+unsigned int mcube_container_pages(void)
+{
+	return 1U << mcube_config.order;
+}
+
+/**
+ * mcube_container_used() - the frames of a block that are in use and have a color
+ * @pfn: a frame of the block.
+ * @color: the colors.
+ * @nr: number of colors.
+ * @frames: bitmap of 2^MCUBE_MAX_ORDER bits, filled in: by offset, the frames
+ *          that have one of the colors and are not free.
+ *
+ * Context: any but NMI.
+ * Return: page of the block's first frame; NULL if the block is no container.
+ */
+struct page *mcube_container_used(unsigned long pfn, const u8 *color,
+				  unsigned int nr, unsigned long *frames)
+{
+	const unsigned long *sel, *unused;
+	struct mcube_container *c;
+	unsigned int pages, i;
+
+	guard(rcu)();
+	c = mcube_lookup(pfn);
+	if (!c)
+		return NULL;
+	pages = mcube_container_pages();
+	bitmap_zero(frames, pages);
+	guard(spinlock_irqsave)(&c->lock);
+	if (!c->active)
+		return NULL;
+	for (i = 0; i < nr; i++)
+		if (mcube_hint_select(mcube_hint_make(color[i], -1), &c->place,
+				      &sel, &unused))
+			bitmap_or(frames, frames, sel, pages);
+	bitmap_andnot(frames, frames, c->bins.free, pages);
+	return c->bins.base;
 }

@@ -9,15 +9,20 @@
 
 #include <linux/jump_label.h>
 #include <linux/mcube_map.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
 #include "bins.h"
+
+struct mcube_policy;
+struct mutex;
 
 /* Keys of the search cursors: a color, or a bank when no color is asked. */
 #define MCUBE_NR_KEYS		(2 * MCUBE_MAX_VALUES)
@@ -67,7 +72,7 @@ struct mcube_container {
 	struct mcube_place place;
 	struct mcube_store *store;
 	struct mcube_bins bins;
-#ifdef CONFIG_MCUBE_SRM
+#ifdef CONFIG_MCUBE_COLOR_STAT
 	bool counted;
 #endif
 
@@ -96,7 +101,7 @@ struct mcube_container {
  * @cur: the container that a CPU owns.
  * @stores: link in the list of all stores.
  * @color_free: free frames of the counted containers, by color; all of them
- *              while SRM-buffer is on, none otherwise.
+ *              while a policy is on, none otherwise.
  */
 struct mcube_store {
 	struct zone *zone;
@@ -115,7 +120,7 @@ struct mcube_store {
 
 	struct mcube_container * __percpu *cur;
 	struct list_head stores;
-#ifdef CONFIG_MCUBE_SRM
+#ifdef CONFIG_MCUBE_COLOR_STAT
 	atomic_t color_free[MCUBE_MAX_VALUES];
 #endif
 };
@@ -123,6 +128,7 @@ struct mcube_store {
 /**
  * enum mcube_stat - events since boot, per CPU
  * @MCUBE_SERVED: pages handed out by the downward search.
+ * @MCUBE_HOPPED: those of them whose color was the next of the hop table.
  * @MCUBE_COLORED: pages handed out for a hint.
  * @MCUBE_FALLBACK: order-0 movable requests that the store could not serve,
  *                  or hints that it could not follow.
@@ -136,6 +142,7 @@ struct mcube_store {
  */
 enum mcube_stat {
 	MCUBE_SERVED,
+	MCUBE_HOPPED,
 	MCUBE_COLORED,
 	MCUBE_FALLBACK,
 	MCUBE_UNCOVERED,
@@ -173,19 +180,18 @@ extern struct mcube_config mcube_config;
 
 /* store.c: containers and their lists */
 void mcube_store_init(struct mcube_store *s, struct zone *zone);
-void mcube_account(struct zone *zone, int nr);
 void __mcube_relist(struct mcube_container *c, int level);
 struct mcube_container *mcube_take(struct mcube_store *s, int owner, u32 hint);
 struct mcube_container *mcube_claim(struct mcube_store *s, unsigned int level,
 				    int cpu);
 void mcube_disown(struct mcube_container *c, int cpu);
 unsigned int mcube_max_spare(struct mcube_store *s);
-bool mcube_trim_one(struct mcube_store *s);
 void mcube_give_back(struct mcube_container *c);
 bool mcube_dissolve_one(struct mcube_store *s, unsigned int order,
 			enum mcube_reason reason);
 void mcube_store_close(struct mcube_store *s);
-bool mcube_may_take(struct zone *zone);
+void mcube_shrink_spares(void);
+unsigned long mcube_alloc_stat(enum mcube_stat stat);
 
 /**
  * mcube_relist() - put a container on the list that it belongs on now
@@ -240,7 +246,7 @@ void mcube_table_free(void);
 void mcube_table_each(void (*fn)(struct mcube_container *c));
 
 /* count.c: free frames by color, while somebody wants to know */
-#ifdef CONFIG_MCUBE_SRM
+#ifdef CONFIG_MCUBE_COLOR_STAT
 
 DECLARE_STATIC_KEY_FALSE(mcube_count_key);
 
@@ -341,7 +347,61 @@ static inline unsigned long mcube_recent_pop(unsigned int color)
 	return 0;
 }
 
+static inline void mcube_count_start(void)
+{
+}
+
+static inline void mcube_count_stop(void)
+{
+}
+
 #endif
+
+/**
+ * struct mcube_reserve - the reserved colors, and the others
+ * @nr: number of reserved colors.
+ * @nr_hop: number of the other colors.
+ * @hop: the other colors, in order.
+ */
+struct mcube_reserve {
+	unsigned int nr;
+	unsigned int nr_hop;
+	u8 hop[MCUBE_MAX_VALUES];
+};
+
+/* Written with the policy lock held, while no CPU hops by an older map. */
+extern struct mcube_reserve mcube_reserve;
+
+DECLARE_STATIC_KEY_FALSE(mcube_hop_key);
+
+void mcube_reserve_withdraw(struct mcube_policy *p);
+
+/**
+ * mcube_hops() - shall a page without a hint hop?
+ *
+ * Return: true if so.
+ */
+static __always_inline bool mcube_hops(void)
+{
+	return static_branch_unlikely(&mcube_hop_key) && in_task();
+}
+
+/**
+ * mcube_hop() - the hint for a page that hops
+ *
+ * Return: a hint for the color after the last one of this task, in the order
+ * of the hop table.
+ */
+static inline u32 mcube_hop(void)
+{
+	unsigned int i = current->mcube_hop + 1;
+
+	if (i >= mcube_reserve.nr_hop)
+		i = 0;
+	current->mcube_hop = i;
+	this_cpu_inc(mcube_stats.nr[MCUBE_HOPPED]);
+	return mcube_hint_make(mcube_reserve.hop[i], -1);
+}
 
 /* hint.c: which frames of a container a hint allows */
 void mcube_place_init(struct mcube_place *place, unsigned long pfn);
@@ -402,25 +462,25 @@ static inline bool mcube_hint_select(u32 hint, const struct mcube_place *place,
 /* pick.c */
 struct page *mcube_pick(struct zone *zone, unsigned int order, int migratetype,
 			u32 hint);
-void mcube_pick_count(struct zone *zone, unsigned int *found);
 
 /* alloc.c */
 void mcube_cpu_release(int cpu);
+
+/* policy.c */
+extern struct mutex mcube_control_lock;
+
+void mcube_policy_disable_all(void);
 
 /* control.c: switching on and off, hotplug, hibernation */
 #define MCUBE_ORDER_MIN		((unsigned int)pageblock_order)
 #define MCUBE_ORDER_MAX		min_t(unsigned int, MAX_PAGE_ORDER, MCUBE_MAX_ORDER)
 
-void mcube_control_begin(void);
-void mcube_control_end(void);
 int mcube_alloc_enable(bool on);
 bool mcube_alloc_enabled(void);
 void mcube_alloc_set_seed(enum mcube_seed seed);
 int mcube_alloc_set_order(unsigned int order);
-unsigned long mcube_alloc_stat(enum mcube_stat stat);
 unsigned int mcube_alloc_containers(void);
 unsigned long mcube_alloc_free_pages(void);
-void mcube_alloc_trim(void);
 
 /* sysfs-alloc.c */
 extern const char * const mcube_seed_names[MCUBE_NR_SEEDS];

@@ -106,6 +106,7 @@ static const struct attribute *alloc_attrs[] = {
 MCUBE_NUMBER_ATTR(containers, "%u", mcube_alloc_containers());
 MCUBE_NUMBER_ATTR(free_pages, "%lu", mcube_alloc_free_pages());
 MCUBE_NUMBER_ATTR(served, "%lu", mcube_alloc_stat(MCUBE_SERVED));
+MCUBE_NUMBER_ATTR(hopped, "%lu", mcube_alloc_stat(MCUBE_HOPPED));
 MCUBE_NUMBER_ATTR(colored, "%lu", mcube_alloc_stat(MCUBE_COLORED));
 MCUBE_NUMBER_ATTR(fallback, "%lu", mcube_alloc_stat(MCUBE_FALLBACK));
 MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_alloc_stat(MCUBE_UNCOVERED));
@@ -117,6 +118,7 @@ static struct attribute *stat_attrs[] = {
 	&containers_attr.attr,
 	&free_pages_attr.attr,
 	&served_attr.attr,
+	&hopped_attr.attr,
 	&colored_attr.attr,
 	&fallback_attr.attr,
 	&uncovered_attr.attr,

@@ -14,6 +14,7 @@
 #include <linux/printk.h>
 #include <linux/sysfs.h>
 
+#include "policy.h"
 #include "region.h"
 #include "runs.h"
 #include "srm.h"
@@ -243,7 +244,8 @@ MCUBE_NUMBER_ATTR(missed, "%lu", mcube_srm_stat(MCUBE_SRM_MISSED));
 MCUBE_NUMBER_ATTR(dealt, "%lu", mcube_srm_stat(MCUBE_SRM_DEALT));
 MCUBE_NUMBER_ATTR(refilled, "%lu", mcube_srm_stat(MCUBE_SRM_REFILLED));
 MCUBE_NUMBER_ATTR(spread, "%lu", mcube_srm_stat(MCUBE_SRM_SPREAD));
-MCUBE_NUMBER_ATTR(hopped, "%lu", mcube_srm_stat(MCUBE_SRM_HOPPED));
+MCUBE_NUMBER_ATTR(hopped, "%lu",
+		  mcube_srm_stat(MCUBE_SRM_HOPPED) + mcube_reserve_hopped());
 MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_srm_stat(MCUBE_SRM_UNCOVERED));
 
 static struct attribute *stat_attrs[] = {

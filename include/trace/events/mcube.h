@@ -8,7 +8,7 @@
 #if !defined(_TRACE_MCUBE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TRACE_MCUBE_H
 
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 #include <linux/mmzone.h>
 #include <linux/tracepoint.h>
 

@@ -14,7 +14,8 @@
 #include <linux/gfp.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
-#include <linux/mcube.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mcube_srm.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -22,6 +23,7 @@
 
 #include "../../internal.h"
 #include "../internal.h"
+#include "../policy.h"
 #include "../runs.h"
 #include "../srm.h"
 #include "../store.h"
@@ -156,9 +158,9 @@ static void counts_are_right(struct kunit *test)
 	for (try = 0; try < 100; try++) {
 		memset(walked, 0, sizeof(walked));
 		uncounted = false;
-		mcube_control_begin();
+		mcube_policy_lock();
 		mcube_table_each(walk);
-		mcube_control_end();
+		mcube_policy_unlock();
 		read_counts();
 		if (!memcmp(walked, counted, sizeof(walked)))
 			break;
@@ -185,6 +187,7 @@ static void free_frames_are_counted_by_color(struct kunit *test)
 {
 	struct srm_test *t = test->priv;
 	unsigned int i;
+	u32 hint;
 
 	/* Containers from before, and such as come while it is on. */
 	take_pages(test, PAGES / 2);
@@ -192,11 +195,11 @@ static void free_frames_are_counted_by_color(struct kunit *test)
 	counts_are_right(test);
 	take_pages(test, PAGES);
 	counts_are_right(test);
-	current->mcube_hint = mcube_hint_make(5, -1);
+	hint = mcube_hint_save(mcube_hint_make(5, -1));
 	for (i = 0; i < 100; i++)
 		__free_page(t->page[--t->nr]);
 	take_pages(test, PAGES);
-	current->mcube_hint = 0;
+	mcube_hint_restore(hint);
 	counts_are_right(test);
 	free_pages_of(t);
 	counts_are_right(test);
@@ -372,20 +375,21 @@ static void freed_frames_come_back_first(struct kunit *test)
 	struct srm_test *t = test->priv;
 	struct page *was[RECENT];
 	unsigned int i, same = 0;
+	u32 hint, inner;
 
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 	migrate_disable();
-	current->mcube_hint = mcube_hint_make(5, -1);
+	hint = mcube_hint_save(mcube_hint_make(5, -1));
 	take_pages(test, RECENT);
 	memcpy(was, t->page, sizeof(was));
 	free_pages_of(t);
 	/* Each color has its own. */
-	current->mcube_hint = mcube_hint_make(6, -1);
+	inner = mcube_hint_save(mcube_hint_make(6, -1));
 	take_pages(test, RECENT);
 	free_pages_of(t);
-	current->mcube_hint = mcube_hint_make(5, -1);
+	mcube_hint_restore(inner);
 	take_pages(test, RECENT);
-	current->mcube_hint = 0;
+	mcube_hint_restore(hint);
 	migrate_enable();
 	for (i = 0; i < RECENT; i++)
 		same += t->page[i] == was[i];
@@ -398,6 +402,7 @@ static void freed_frames_may_be_taken_by_others(struct kunit *test)
 {
 	struct srm_test *t = test->priv;
 	unsigned int i;
+	u32 hint;
 
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 	migrate_disable();
@@ -405,9 +410,9 @@ static void freed_frames_may_be_taken_by_others(struct kunit *test)
 	while (t->nr > PAGES / 2)
 		__free_page(t->page[--t->nr]);
 	/* By bank, recent frames are not asked for, but found. */
-	current->mcube_hint = mcube_hint_make(5, 0);
+	hint = mcube_hint_save(mcube_hint_make(5, 0));
 	take_pages(test, PAGES / 2 + RECENT);
-	current->mcube_hint = 0;
+	mcube_hint_restore(hint);
 	take_pages(test, PAGES);
 	migrate_enable();
 	/* Each is one page, and nobody else's. */

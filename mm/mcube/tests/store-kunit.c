@@ -13,8 +13,8 @@
 #include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/kthread.h>
-#include <linux/mcube.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mcube_hint.h>
 #include <linux/mm.h>
 #include <linux/pagevec.h>
 #include <linux/sched.h>
@@ -78,7 +78,6 @@ static void store_test_exit(struct kunit *test)
 
 	if (!t)
 		return;
-	current->mcube_hint = 0;
 	free_pages_of(t);
 	mcube_alloc_enable(false);
 	mcube_alloc_set_seed(t->seed);
@@ -148,12 +147,13 @@ static void store_follows_hints(struct kunit *test)
 	struct store_test *t = test->priv;
 	unsigned long fallback;
 	unsigned int i, k, wrong;
+	u32 old;
 
 	for (k = 0; k < ARRAY_SIZE(hint); k++) {
 		fallback = mcube_alloc_stat(MCUBE_FALLBACK);
-		current->mcube_hint = mcube_hint_make(hint[k].color, hint[k].bank);
+		old = mcube_hint_save(mcube_hint_make(hint[k].color, hint[k].bank));
 		take_pages(test, 128);
-		current->mcube_hint = 0;
+		mcube_hint_restore(old);
 		fallback = mcube_alloc_stat(MCUBE_FALLBACK) - fallback;
 		for (wrong = 0, i = 0; i < t->nr; i++) {
 			u64 pfn = page_to_pfn(t->page[i]);
@@ -165,6 +165,32 @@ static void store_follows_hints(struct kunit *test)
 		}
 		KUNIT_EXPECT_LE(test, wrong, fallback);
 		KUNIT_EXPECT_LE(test, fallback, 12);
+		free_pages_of(t);
+	}
+}
+
+/* Colors and banks that the present map has not, as of an earlier map. */
+static void store_refuses_stale_hints(struct kunit *test)
+{
+	static const struct { int color, bank; } hint[] = {
+		{ 16, -1 }, { 255, -1 }, { -1, 8 }, { -1, 255 }, { 3, 255 },
+		{ MCUBE_HINT_MASK - 1, -1 }, { -1, MCUBE_HINT_MASK - 1 },
+	};
+	unsigned long fallback, colored;
+	unsigned int k;
+	u32 old;
+
+	for (k = 0; k < ARRAY_SIZE(hint); k++) {
+		struct store_test *t = test->priv;
+
+		fallback = mcube_alloc_stat(MCUBE_FALLBACK);
+		colored = mcube_alloc_stat(MCUBE_COLORED);
+		old = mcube_hint_save(mcube_hint_make(hint[k].color, hint[k].bank));
+		KUNIT_EXPECT_FALSE(test, mcube_hint_fits(current->mcube_hint));
+		take_pages(test, 32);
+		mcube_hint_restore(old);
+		KUNIT_EXPECT_GE(test, mcube_alloc_stat(MCUBE_FALLBACK) - fallback, 32);
+		KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_COLORED), colored);
 		free_pages_of(t);
 	}
 }
@@ -392,16 +418,18 @@ static int churn(void *data)
 {
 	struct page *page[64];
 	unsigned int i, n, round = 0;
+	u32 hint;
 
 	while (!kthread_should_stop()) {
-		current->mcube_hint = round % 4 ? 0 :
-			mcube_hint_make(round / 4 % 16, -1);
+		hint = mcube_hint_save(round % 4 ? 0 :
+				       mcube_hint_make(round / 4 % 16, -1));
 		for (n = 0; n < ARRAY_SIZE(page); n++) {
 			page[n] = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN);
 			if (!page[n])
 				break;
 			page[n]->private = (unsigned long)page[n];
 		}
+		mcube_hint_restore(hint);
 		for (i = 0; i < n; i++) {
 			if (page[i]->private != (unsigned long)page[i])
 				atomic_inc(data);
@@ -486,6 +514,7 @@ static struct kunit_case store_cases[] = {
 	KUNIT_CASE(store_serves_and_takes_back),
 	KUNIT_CASE(store_pages_are_free_pages),
 	KUNIT_CASE(store_follows_hints),
+	KUNIT_CASE(store_refuses_stale_hints),
 	KUNIT_CASE(store_goes_without_trace),
 	KUNIT_CASE(store_order_is_checked),
 	KUNIT_CASE(store_keeps_spares),

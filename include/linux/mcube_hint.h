@@ -15,9 +15,10 @@
  * A hint of a file is SRM-buffer's, while it allocates for the page cache.  It
  * is told whether the hint was followed.
  */
-#ifndef _LINUX_MCUBE_TYPES_H
-#define _LINUX_MCUBE_TYPES_H
+#ifndef _LINUX_MCUBE_HINT_H
+#define _LINUX_MCUBE_HINT_H
 
+#include <linux/sched.h>
 #include <linux/types.h>
 
 #define MCUBE_HINT_BITS		9
@@ -59,4 +60,38 @@ static inline int mcube_hint_bank(u32 hint)
 	return (int)(hint >> MCUBE_HINT_BITS & MCUBE_HINT_MASK) - 1;
 }
 
-#endif /* _LINUX_MCUBE_TYPES_H */
+#ifdef CONFIG_MCUBE_ALLOC
+
+/**
+ * mcube_hint_save() - have the pages that this task allocates follow a hint
+ * @hint: the hint, for the allocations up to mcube_hint_restore().
+ *
+ * Scopes nest, as those of memalloc_nofs_save() do.
+ *
+ * Return: the hint so far, for mcube_hint_restore().
+ */
+static inline u32 mcube_hint_save(u32 hint)
+{
+	u32 old = current->mcube_hint;
+
+	current->mcube_hint = hint;
+	return old;
+}
+
+/**
+ * mcube_hint_restore() - end of the scope that mcube_hint_save() began
+ * @old: what mcube_hint_save() returned.
+ *
+ * Return: the hint of the scope; MCUBE_HINT_SERVED is set if the hint was a
+ * file's and was followed.
+ */
+static inline u32 mcube_hint_restore(u32 old)
+{
+	u32 hint = current->mcube_hint;
+
+	current->mcube_hint = old;
+	return hint;
+}
+
+#endif /* CONFIG_MCUBE_ALLOC */
+#endif /* _LINUX_MCUBE_HINT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mcube: the hooks in the memory management.
+ * The hooks of the mcube allocator in the page allocator.
  *
  * Copyright (C) 2026 The mcube authors
  *
@@ -11,19 +11,18 @@
  *
  * With CONFIG_MCUBE_ALLOC=n all of them vanish.
  */
-#ifndef _LINUX_MCUBE_H
-#define _LINUX_MCUBE_H
+#ifndef _LINUX_MCUBE_ALLOC_H
+#define _LINUX_MCUBE_ALLOC_H
 
-#include <linux/cleanup.h>
 #include <linux/compiler.h>
 #include <linux/jump_label.h>
-#include <linux/list.h>
-#include <linux/mcube_types.h>
+#include <linux/mcube_hint.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/types.h>
+#include <linux/vmstat.h>
 
 struct page;
 
@@ -46,6 +45,17 @@ bool __mcube_has_order(struct zone *zone, unsigned int order);
 unsigned long __mcube_yield(struct zone *zone, unsigned long enough);
 bool mcube_page_is_free(const struct page *page);
 
+#ifdef CONFIG_SMP
+/* mm/vmstat.c */
+void __mod_mcube_free_pages(struct zone *zone, int delta);
+#else
+static inline void __mod_mcube_free_pages(struct zone *zone, int delta)
+{
+	__mod_zone_page_state(zone, NR_FREE_PAGES, delta);
+	__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, delta);
+}
+#endif
+
 /**
  * mcube_wants() - shall the store be asked before the per-CPU lists?
  * @migratetype: type of the request; of those that are not movable only the
@@ -67,7 +77,7 @@ static __always_inline bool mcube_wants(int migratetype)
 /**
  * mcube_wants_bulk() - shall pages that are asked for together be the store's?
  *
- * Only those of the page cache, see MCUBE_BATCH().
+ * Only those of the page cache, see struct mcube_srm_batch.
  *
  * Return: true if so.
  */
@@ -178,158 +188,4 @@ static inline unsigned long mcube_nr_free(struct zone *zone)
 
 #endif /* CONFIG_MCUBE_ALLOC */
 
-#ifdef CONFIG_MCUBE_SRM
-
-#include <linux/pagemap.h>
-
-DECLARE_STATIC_KEY_FALSE(mcube_srm_key);
-
-struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
-				    unsigned int order, pgoff_t index);
-unsigned int mcube_srm_max_order(struct address_space *mapping,
-				 unsigned int order);
-
-/**
- * mapping_alloc_folio() - a folio for the page cache of a file
- * @mapping: the file's.
- * @gfp: as for filemap_alloc_folio().
- * @order: likewise.
- * @index: page index that the folio is for.
- *
- * A macro around this, so that memory allocation profiling sees the caller.
- *
- * Return: the folio, or NULL.
- */
-static inline struct folio *
-mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
-			   unsigned int order, pgoff_t index)
-{
-	if (static_branch_unlikely(&mcube_srm_key))
-		return mcube_srm_alloc_folio(mapping, gfp, order, index);
-	return filemap_alloc_folio_noprof(gfp, order);
-}
-
-#define mapping_alloc_folio(...)					\
-	alloc_hooks(mapping_alloc_folio_noprof(__VA_ARGS__))
-
-/**
- * struct mcube_batch - a row of pages of a file that this task will allocate
- * @mapping: the file's; NULL: nothing is known of it.
- * @last: page index of the last.
- * @folios: some of them, allocated ahead.
- * @stat: what they were counted as.
- * @outer: the row that this one interrupts: readahead in a page fault of
- *         write()'s source.
- */
-struct mcube_batch {
-	struct address_space *mapping;
-	pgoff_t last;
-	struct list_head folios;
-	unsigned int stat;
-	struct mcube_batch *outer;
-};
-
-void __mcube_batch_begin(struct mcube_batch *batch,
-			 struct address_space *mapping, pgoff_t last);
-void __mcube_batch_end(struct mcube_batch *batch);
-
-static inline void mcube_batch_begin(struct mcube_batch *batch,
-				     struct address_space *mapping,
-				     pgoff_t last)
-{
-	batch->mapping = NULL;
-	if (static_branch_unlikely(&mcube_srm_key))
-		__mcube_batch_begin(batch, mapping, last);
-}
-
-static inline void mcube_batch_end(struct mcube_batch *batch)
-{
-	if (unlikely(batch->mapping))
-		__mcube_batch_end(batch);
-}
-
-/**
- * MCUBE_BATCH() - this task will allocate pages of a file, one after the other
- * @mapping: the file's.
- * @last: page index of the last of them.
- *
- * mapping_alloc_folio() may take several at once, up to where this goes out of
- * scope.
- */
-#define MCUBE_BATCH(mapping, last)					\
-	struct mcube_batch mcube_batch __cleanup(mcube_batch_end);	\
-	mcube_batch_begin(&mcube_batch, mapping, last)
-
-/**
- * mcube_srm_order() - order of a folio that is to be allocated for a file
- * @mapping: the file's.
- * @order: what would be right otherwise.
- *
- * What is larger than a region has colors that its sequence should not have.
- *
- * Return: @order, or the most that has one region, or the least that the file
- * allows.
- */
-static inline unsigned int mcube_srm_order(struct address_space *mapping,
-					   unsigned int order)
-{
-	return static_branch_unlikely(&mcube_srm_key) ?
-		mcube_srm_max_order(mapping, order) : order;
-}
-
-void __mcube_srm_read(const struct kiocb *iocb);
-void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
-			loff_t len, int advice);
-
-/**
- * mcube_srm_read() - page cache is about to be read
- * @iocb: of the read.
- */
-static inline void mcube_srm_read(const struct kiocb *iocb)
-{
-	if (static_branch_unlikely(&mcube_srm_key) && !iocb->ki_pos)
-		__mcube_srm_read(iocb);
-}
-
-/**
- * mcube_srm_advise() - a program says what it does with a file
- * @mapping: the file's.
- * @offset: what it speaks of,
- * @len: 0 for all that follows.
- * @advice: POSIX_FADV_*.
- */
-static inline void mcube_srm_advise(struct address_space *mapping,
-				    loff_t offset, loff_t len, int advice)
-{
-	if (static_branch_unlikely(&mcube_srm_key))
-		__mcube_srm_advise(mapping, offset, len, advice);
-}
-
-void __mcube_srm_program(struct address_space *mapping);
-
-/**
- * mcube_srm_mmap() - a task is about to map something
- * @file: what; NULL for anonymous memory.
- * @vm_flags: of the mapping.
- */
-static inline void mcube_srm_mmap(const struct file *file,
-				  vm_flags_t vm_flags)
-{
-	if (static_branch_unlikely(&mcube_srm_key) && file &&
-	    vm_flags & VM_EXEC)
-		__mcube_srm_program(file->f_mapping);
-}
-
-#else
-
-#define mcube_srm_read(iocb)		((void)(iocb))
-#define mcube_srm_mmap(file, vm_flags)	((void)(file), (void)(vm_flags))
-#define mcube_srm_advise(mapping, offset, len, advice)			\
-	((void)(mapping), (void)(offset), (void)(len), (void)(advice))
-#define mapping_alloc_folio(mapping, gfp, order, index)			\
-	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
-#define MCUBE_BATCH(mapping, last)	((void)0)
-#define mcube_srm_order(mapping, order)	((void)(mapping), (order))
-
-#endif /* CONFIG_MCUBE_SRM */
-#endif /* _LINUX_MCUBE_H */
+#endif /* _LINUX_MCUBE_ALLOC_H */
