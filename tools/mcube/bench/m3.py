@@ -109,7 +109,7 @@ def figures(path, real):
             found[line.split()[0]] = int(line.split()[1])
     if missing := [e for e in EVENTS if e not in found]:
         raise Failure(f"{path}: no figure for {', '.join(missing)}",
-                      "the guest's kernel needs CONFIG_MCUBE_SIM_PMU")
+                      "the guest's kernel needs CONFIG_MCUBE_SIM")
     return found
 
 

@@ -2,7 +2,7 @@
 /*
  * mcube-model: drives the modelled machine from inside the guest
  *
- * Maps the page that is shared with the model (sim_shm.h) through sysfs, so that
+ * Maps the page that is shared with the model (shm.h) through sysfs, so that
  * no kernel driver is needed; switches the model on and off; runs access
  * patterns on chosen CPUs; prints what was counted.
  *
@@ -37,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../../drivers/mcube/sim_shm.h"
+#include "../../../drivers/mcube/sim/shm.h"
 
 #define PAGE		4096UL
 #define CHECK_PAGES	512UL

@@ -48,7 +48,7 @@ static long sim_number(const char *file, const char *format)
 	snprintf(path, sizeof(path), PMU "%s", file);
 	f = fopen(path, "r");
 	if (!f || fscanf(f, format, &value) != 1) {
-		fprintf(stderr, "%s: no %s: needs a kernel with CONFIG_MCUBE_SIM_PMU on the modelled machine\n",
+		fprintf(stderr, "%s: no %s: needs a kernel with CONFIG_MCUBE_SIM on the modelled machine\n",
 			program_invocation_short_name, path);
 		exit(1);
 	}

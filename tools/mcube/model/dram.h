@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "address.h"
-#include "../../../drivers/mcube/sim_shm.h"
+#include "../../../drivers/mcube/sim/shm.h"
 
 #define DRAM_PENDING	64
 #define DRAM_NEVER	UINT64_MAX

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../drivers/mcube/sim_shm.h"
+#include "../../../drivers/mcube/sim/shm.h"
 
 #define PAGE	4096u
 

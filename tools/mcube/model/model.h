@@ -19,12 +19,12 @@
  * merged when every CPU has had its turn: requests meet in the order of modelled
  * time, not in the order in which the emulator came across them.
  *
- * The sizes and meanings of all figures are those of drivers/mcube/sim_shm.h.
+ * The sizes and meanings of all figures are those of drivers/mcube/sim/shm.h.
  */
 #ifndef MCUBE_MODEL_H
 #define MCUBE_MODEL_H
 
-#include "../../../drivers/mcube/sim_shm.h"
+#include "../../../drivers/mcube/sim/shm.h"
 #include "address.h"
 #include "cache.h"
 #include "dram.h"

@@ -176,7 +176,7 @@ def counts(path):
             out[line.split()[0]] = int(line.split()[1])
     if missing := [e for e in MEDIAN_OF if e not in out]:
         raise Failure(f"{path}: no figure for {', '.join(missing)}",
-                      "the guest's kernel needs CONFIG_MCUBE_SIM_PMU")
+                      "the guest's kernel needs CONFIG_MCUBE_SIM")
     return out
 
 

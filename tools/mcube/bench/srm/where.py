@@ -84,7 +84,7 @@ def classes(path, colors, period=PERIOD):
     """{class: misses} of a file of samples."""
     addresses = [int(x, 16) for x in path.read_text("utf-8").split()]
     if not addresses:
-        raise Failure(f"{path}: no samples", "the guest's kernel needs CONFIG_MCUBE_SIM_PMU")
+        raise Failure(f"{path}: no samples", "the guest's kernel needs CONFIG_MCUBE_SIM")
     reserved = colors // 16
     found = collections.Counter()
     for a in addresses:

@@ -15,7 +15,7 @@
 #define SIM_PMU		"/sys/bus/event_source/devices/mcube_sim/"
 #define SIM_MACHINE	SIM_PMU "machine/"
 
-/* Numbers of the events, as in drivers/mcube/sim_shm.h. */
+/* Numbers of the events, as in drivers/mcube/sim/shm.h. */
 enum {
 	CYCLES, INSTRUCTIONS, ACCESSES, STORES, L1_MISSES, L2_MISSES, LLC_REFS,
 	LLC_MISSES, LLC_WRITEBACKS, LLC_STOLEN, PREFETCHES, DRAM_ACCESSES,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Between the two halves of the driver of a modelled machine: sim_dev.c finds
- * the machine and switches it, sim_pmu.c shows its counters to perf.
+ * Between the two halves of the driver of a modelled machine: dev.c finds
+ * the machine and switches it, pmu.c shows its counters to perf.
  */
 #ifndef _MCUBE_SIM_H
 #define _MCUBE_SIM_H
@@ -9,7 +9,7 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
-#include "sim_shm.h"
+#include "shm.h"
 
 struct attribute_group;
 

@@ -8,7 +8,7 @@
  *	    v
  *	QEMU plugin  L1, L2, shared LLC, DRAM rows
  *	    |
- *	    |  memory shared through an ivshmem BAR, sim_shm.h:
+ *	    |  memory shared through an ivshmem BAR, shm.h:
  *	    |  struct sim_cpu [] counters, samplers | sim_sample [][] rings
  *	    v
  *	this PMU     add/start: note the counter, arm a sampler
@@ -50,7 +50,7 @@
 
 #include <asm/segment.h>
 
-#include "sim.h"
+#include "internal.h"
 
 /* Where attr.freq starts; the tick then finds the period. */
 #define SIM_FIRST_PERIOD	1000

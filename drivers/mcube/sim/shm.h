@@ -4,7 +4,7 @@
  *
  * The QEMU plugin in tools/mcube/model/ models caches and DRAM. It maps this
  * layout from a file that QEMU also shows the guest as an ivshmem PCI device,
- * and the guest's PMU driver, sim_pmu.c, maps it from there:
+ * and the guest's PMU driver, pmu.c, maps it from there:
  *
  *	0		struct sim_header: parameters, control, global figures
  *	SIM_CPU_OFFSET	struct sim_cpu[SIM_MAX_CPUS]: counters, samplers

@@ -28,7 +28,7 @@
 #include <linux/pci.h>
 #include <linux/sysfs.h>
 
-#include "sim.h"
+#include "internal.h"
 
 #define SIM_PCI_VENDOR	0x1af4
 #define SIM_PCI_DEVICE	0x1110
