@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Between the two halves of the driver of a modelled machine: dev.c finds
- * the machine and switches it, pmu.c shows its counters to perf.
+ * What the files of the driver of the modelled machine share. The arrows say
+ * which file uses which:
+ *
+ *	dev.c      finds the PCI device
+ *	  |
+ *	  v
+ *	pmu.c      shows the counters to perf
+ *	  |
+ *	  v
+ *	control.c  switches the model, describes the machine in sysfs
  */
-#ifndef _MCUBE_SIM_H
-#define _MCUBE_SIM_H
+#ifndef _MCUBE_SIM_INTERNAL_H
+#define _MCUBE_SIM_INTERNAL_H
 
 #include <linux/compiler.h>
 #include <linux/types.h>
@@ -14,28 +22,30 @@
 struct attribute_group;
 
 /* The memory shared with the plugin. Set once, before the PMU registers. */
-extern void *sim_shm;
+extern void *mcube_sim_shm;
 
-extern const struct attribute_group sim_control_group, sim_machine_group;
+/* Parts of the PMU's directory in sysfs. */
+extern const struct attribute_group mcube_sim_control_group;
+extern const struct attribute_group mcube_sim_machine_group;
 
-int sim_get(void);
-void sim_put(void);
+int mcube_sim_get(void);
+void mcube_sim_put(void);
 
-int sim_pmu_register(void);
+int mcube_sim_pmu_register(void);
 
 static inline struct sim_header *sim_header(void)
 {
-	return sim_shm;
+	return mcube_sim_shm;
 }
 
 static inline struct sim_cpu *sim_cpu(unsigned int cpu)
 {
-	return sim_shm + SIM_CPU_OFFSET + cpu * SIM_CPU_STRIDE;
+	return mcube_sim_shm + SIM_CPU_OFFSET + cpu * SIM_CPU_STRIDE;
 }
 
 static inline struct sim_sample *sim_ring(unsigned int cpu)
 {
-	return (struct sim_sample *)(sim_shm + SIM_RING_OFFSET) +
+	return (struct sim_sample *)(mcube_sim_shm + SIM_RING_OFFSET) +
 	       cpu * SIM_RING_SIZE;
 }
 
@@ -45,4 +55,4 @@ static inline void sim_sync(void)
 	asm volatile(SIM_SYNC ::: "memory");
 }
 
-#endif /* _MCUBE_SIM_H */
+#endif /* _MCUBE_SIM_INTERNAL_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A perf PMU whose counters are those of a modelled memory hierarchy.
+ * A perf PMU with the counters of a modelled memory hierarchy.
  *
  *	guest task   mov (%rdx), %rax
  *	    |
@@ -17,27 +17,29 @@
  *	    v
  *	perf core    perf stat, perf record, kernel users
  *
- * Counting: a CPU's counters run always and are 64 bits wide. An event takes
- * differences, so that any number of events counts without multiplexing.
+ * Counting: the counters of a CPU always run and are 64 bits wide. An event
+ * takes differences of them, so any number of events counts without
+ * multiplexing.
  *
- * Sampling: each CPU has SIM_SAMPLERS samplers, all of which write to the ring
- * of that CPU without an interrupt, and a full ring drops. perf attributes a
- * sample to the task that runs when it is delivered. So the ring is emptied
- * before that changes, by perf's hook in the switch of tasks, when an event
- * stops, and by a timer in between. What of a period is left goes with the
- * event: samples times period is the count, also where tasks share a CPU.
+ * Sampling: each CPU has SIM_SAMPLERS samplers. All of them write to the ring
+ * of that CPU without an interrupt; a full ring drops samples. perf attributes
+ * a sample to the task that runs when the sample is delivered. So the ring is
+ * drained before another task runs, by perf's hook in the context switch, when
+ * an event stops, and by a timer in between. The rest of a period stays with
+ * the event, so samples times period is the count even where tasks share a CPU.
  *
- * The sampled access is known exactly, what surrounded it is gone: data
- * addresses, level, latency and instruction can be had, registers, stacks and
- * call chains cannot, and are refused instead of being made up from where the
- * sample was delivered. The same goes for the mode of execution, which the
- * model does not know: events that exclude one are refused.
+ * A sample holds data address, level, latency and instruction of the access.
+ * Registers, stacks and call chains are not recorded at the access. Events that
+ * ask for them are refused: the values at the time of delivery would belong to
+ * other code. The model does not know user from kernel mode either, so events
+ * that exclude a mode are refused, too.
  *
- * The context is perf_hw_context. That of software events promises that adding
- * never fails, which does not hold for samplers. With this one, perf takes
- * turns when there are too many, and software events can join the groups.
+ * The context is perf_hw_context. In that of software events, adding an event
+ * must never fail, and samplers can be exhausted. In perf_hw_context, perf
+ * multiplexes the events when samplers are exhausted, and software events can
+ * join their groups.
  *
- * This cannot be a module: perf_event_overflow() is not exported.
+ * The driver cannot be a module: perf_event_overflow() is not exported.
  */
 
 #include <linux/capability.h>
@@ -52,7 +54,7 @@
 
 #include "internal.h"
 
-/* Where attr.freq starts; the tick then finds the period. */
+/* The first period of an event with attr.freq; the tick adapts it. */
 #define SIM_FIRST_PERIOD	1000
 
 /* Limits of drain_us. */
@@ -68,7 +70,7 @@
 	 PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE |		\
 	 PERF_SAMPLE_CODE_PAGE_SIZE)
 
-/* Events that happen at one access; the others have no address. */
+/* Each of these events happens at one access; other events have no address. */
 static const unsigned long sim_can_sample =
 	BIT(SIM_ACCESSES) | BIT(SIM_STORES) | BIT(SIM_L1_MISSES) |
 	BIT(SIM_L2_MISSES) | BIT(SIM_LLC_REFS) | BIT(SIM_LLC_MISSES) |
@@ -76,13 +78,13 @@ static const unsigned long sim_can_sample =
 
 /**
  * struct sim_sampling - sampling on one CPU
- * @event: the event that each sampler works for
- * @nr: how many of them there are
+ * @event: the event of each sampler, NULL for a free sampler
+ * @nr: number of samplers in use
  * @draining: samples are being delivered, which can stop an event
- * @lost: sim_cpu.lost as far as it was reported
- * @timer: empties the ring while @nr
+ * @lost: the part of sim_cpu.lost that was reported to perf
+ * @timer: drains the ring while @nr is not 0
  *
- * Changed on that CPU with interrupts off only.
+ * Changed only on that CPU, with interrupts off.
  */
 struct sim_sampling {
 	struct perf_event *event[SIM_SAMPLERS];
@@ -145,13 +147,14 @@ static void sim_deliver(struct perf_event *event, const struct sim_sample *s)
 	data.sample_flags |= PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR |
 			     PERF_SAMPLE_WEIGHT_TYPE | PERF_SAMPLE_DATA_SRC;
 
-	/* All that the core takes from these is the address and the mode. */
+	/* The core takes only the address and the mode from the registers. */
 	regs.ip = s->ip;
 	regs.cs = (long)s->ip < 0 ? __KERNEL_CS : __USER_CS;
 
 	/*
-	 * The core would also learn the rate from the time between overflows,
-	 * which says nothing here. It learns it from the count at each tick.
+	 * The core also derives the rate from the time between overflows. That
+	 * time is meaningless here, since samples are delivered in batches.
+	 * Without it the core takes the rate from the count at each tick.
 	 */
 	event->hw.freq_time_stamp = 0;
 
@@ -161,7 +164,10 @@ static void sim_deliver(struct perf_event *event, const struct sim_sample *s)
 	}
 }
 
-/* Empty this CPU's ring, on behalf of the current task. Interrupts are off. */
+/*
+ * Deliver the samples in the ring of this CPU to the current task. Interrupts
+ * are off.
+ */
 static void sim_drain(struct sim_sampling *sampling)
 {
 	unsigned int cpu = smp_processor_id(), i;
@@ -171,12 +177,12 @@ static void sim_drain(struct sim_sampling *sampling)
 	struct perf_event *event;
 	u32 head, tail;
 
-	/* Delivering a sample may stop an event, which comes back here. */
+	/* Delivering a sample may stop an event, which drains the ring again. */
 	if (sampling->draining)
 		return;
 	sampling->draining = true;
 
-	/* What the plugin wrote before it moved the head is there. */
+	/* Pairs with the release of head in the plugin: the samples are written. */
 	head = smp_load_acquire(&c->head);
 	for (tail = READ_ONCE(c->tail); tail != head; tail++) {
 		s = &ring[tail % SIM_RING_SIZE];
@@ -187,10 +193,10 @@ static void sim_drain(struct sim_sampling *sampling)
 		else
 			dropped[i]++;
 	}
-	/* All is read; the plugin may write there again. */
+	/* The samples are read; the plugin may overwrite them. */
 	smp_store_release(&c->tail, head);
 
-	/* The plugin counts in one sum what the ring had no room for. */
+	/* The plugin counts the samples of all samplers that found a full ring. */
 	lost = READ_ONCE(c->lost);
 	if (lost != sampling->lost)
 		for (i = 0; i < SIM_SAMPLERS; i++)
@@ -212,7 +218,7 @@ static enum hrtimer_restart sim_timer(struct hrtimer *timer)
 	struct sim_sampling *sampling =
 		container_of(timer, struct sim_sampling, timer);
 
-	/* A CPU that went offline has no samplers, its timer moved to us. */
+	/* The timer of a CPU that went offline moves here; it has no samplers. */
 	if (!sampling->nr)
 		return HRTIMER_NORESTART;
 
@@ -221,7 +227,7 @@ static enum hrtimer_restart sim_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* This task's samples must be out before another one runs. */
+/* Deliver the samples of this task before another task runs. */
 static void sim_sched_task(struct perf_event_pmu_context *pmu_ctx,
 			   struct task_struct *task, bool sched_in)
 {
@@ -255,11 +261,15 @@ static struct sim_sampler *sim_sampler(const struct perf_event *event)
 }
 
 /*
- * The plugin looks at samplers when it merges, so a change takes a sync on both
- * sides: before, for what happened under the old state; after, to take effect.
+ * The plugin reads the samplers in each weave. A change of a sampler therefore
+ * needs two syncs. The first applies the old state to the accesses up to now,
+ * the second makes the new state take effect.
  */
 
-/* Bring count and period up to date, sample no more; the ring may have some. */
+/*
+ * Bring count and period up to date and stop sampling. The ring may still hold
+ * samples of the event.
+ */
 static void sim_halt(struct perf_event *event)
 {
 	struct hw_perf_event *hwc = &event->hw;
@@ -295,7 +305,7 @@ static void sim_event_start(struct perf_event *event, int flags)
 		sampler = sim_sampler(event);
 		WRITE_ONCE(sampler->event, hwc->config);
 		WRITE_ONCE(sampler->left, left);
-		/* This arms it. */
+		/* This arms the sampler. */
 		smp_store_release(&sampler->period, hwc->sample_period);
 		sim_sync();
 	}
@@ -309,7 +319,7 @@ static void sim_event_stop(struct perf_event *event, int flags)
 	if (hwc->state & PERF_HES_STOPPED)
 		return;
 
-	/* In this order: what is stopped gets no samples. */
+	/* Drain before the state changes: a stopped event gets no samples. */
 	sim_halt(event);
 	if (is_sampling_event(event))
 		sim_drain(this_cpu_ptr(&sim_sampling));
@@ -350,7 +360,10 @@ static void sim_event_del(struct perf_event *event, int flags)
 
 	sim_event_stop(event, PERF_EF_UPDATE);
 	if (is_sampling_event(event)) {
-		/* If it was throttled, there may be more; the next must not get it. */
+		/*
+		 * A throttled event may have samples left in the ring. The
+		 * next event of this sampler must not get them.
+		 */
 		sim_drain(sampling);
 		perf_sched_cb_dec(event->pmu);
 		sampling->event[event->hw.idx] = NULL;
@@ -368,10 +381,10 @@ static void sim_event_read(struct perf_event *event)
 }
 
 /*
- * Making events
+ * Creation of events
  */
 
-/* A group that needs more samplers than there are would never run. */
+/* A group that needs more than SIM_SAMPLERS samplers would never run. */
 static bool sim_group_fits(struct perf_event *event)
 {
 	struct perf_event *leader = event->group_leader, *other;
@@ -395,7 +408,7 @@ static int sim_check_sampling(struct perf_event *event)
 		return -EOPNOTSUPP;
 	if (attr->sample_type & ~SIM_SAMPLE_TYPES)
 		return -EOPNOTSUPP;
-	/* The core lets anybody have them where perf_event_paranoid is 1. */
+	/* With perf_event_paranoid 1 the core gives anybody physical addresses. */
 	if (attr->sample_type & PERF_SAMPLE_PHYS_ADDR && !event->parent &&
 	    !perfmon_capable())
 		return -EACCES;
@@ -419,7 +432,7 @@ static int sim_check_sampling(struct perf_event *event)
 
 static void sim_event_destroy(struct perf_event *event)
 {
-	sim_put();
+	mcube_sim_put();
 }
 
 static int sim_event_init(struct perf_event *event)
@@ -438,7 +451,7 @@ static int sim_event_init(struct perf_event *event)
 			return err;
 	}
 
-	err = sim_get();
+	err = mcube_sim_get();
 	if (err)
 		return err;
 	event->hw.config = attr->config;
@@ -534,8 +547,8 @@ static const struct attribute_group sim_sampling_group = {
 static const struct attribute_group *sim_groups[] = {
 	&sim_format_group,
 	&sim_events_group,
-	&sim_control_group,
-	&sim_machine_group,
+	&mcube_sim_control_group,
+	&mcube_sim_machine_group,
 	&sim_sampling_group,
 	NULL
 };
@@ -554,18 +567,20 @@ static struct pmu sim_pmu = {
 };
 
 /**
- * sim_pmu_register - show the counters in sim_shm to perf
+ * mcube_sim_pmu_register - register the PMU with perf
+ *
+ * The counters are those in mcube_sim_shm, which has to be set.
  *
  * Return: 0 or a negative errno.
  */
-int sim_pmu_register(void)
+int mcube_sim_pmu_register(void)
 {
 	struct sim_sampling *sampling;
 	unsigned int cpu, i;
 	struct sim_cpu *c;
 
 	for_each_possible_cpu(cpu) {
-		/* A kernel before us may have left something (kexec). */
+		/* After kexec, samplers and samples of the old kernel are left. */
 		c = sim_cpu(cpu);
 		for (i = 0; i < SIM_SAMPLERS; i++)
 			WRITE_ONCE(c->sampler[i].period, 0);

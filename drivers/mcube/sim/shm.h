@@ -3,19 +3,21 @@
  * The memory that a modelled machine and its guest share.
  *
  * The QEMU plugin in tools/mcube/model/ models caches and DRAM. It maps this
- * layout from a file that QEMU also shows the guest as an ivshmem PCI device,
- * and the guest's PMU driver, pmu.c, maps it from there:
+ * layout from a file. QEMU shows that file to the guest as an ivshmem PCI
+ * device, from which the guest's driver (dev.c) maps it:
  *
- *	0		struct sim_header: parameters, control, global figures
+ *	0		struct sim_header: parameters, control, global counters
  *	SIM_CPU_OFFSET	struct sim_cpu[SIM_MAX_CPUS]: counters, samplers
  *	SIM_RING_OFFSET	struct sim_sample[SIM_MAX_CPUS][SIM_RING_SIZE]
  *
- * All counters are 64 bits wide, grow only and have one writer, the plugin; a
- * guest takes differences. The plugin defers requests to the shared levels in
- * order to merge those of all CPUs by modelled time, so what a CPU counts lags
- * until the next merge: the guest executes SIM_SYNC before it reads.
+ * All counters are 64 bits wide, only grow, and have one writer, the plugin; a
+ * guest takes differences. The plugin queues requests to the shared levels and
+ * weaves them: it serves those of all CPUs in the order of modelled time. The
+ * counters of a CPU therefore lag until the next weave, and the guest executes
+ * SIM_SYNC before it reads them.
  *
- * Both sides run on one machine, little endian, so plain integers do.
+ * Plugin and guest run on the same little-endian machine, so the integers need
+ * no conversion.
  */
 #ifndef _MCUBE_SIM_SHM_H
 #define _MCUBE_SIM_SHM_H
@@ -32,44 +34,44 @@
 #define SIM_SAMPLERS	8		/* per CPU */
 #define SIM_RING_SIZE	2048		/* samples per CPU, a power of two */
 
-#define SIM_SHM_SIZE	0x800000u	/* what an ivshmem BAR can be */
+#define SIM_SHM_SIZE	0x800000u	/* a power of two, as BARs are */
 #define SIM_CPU_OFFSET	0x40000u
 #define SIM_CPU_STRIDE	4096u
 #define SIM_RING_OFFSET	0x100000u
 
 /*
- * Instructions that do nothing but tell the plugin: an 8-byte NOP whose
- * displacement is the command. SIM_CONTROL: look at sim_header.control.
- * SIM_SYNC: merge what is pending, bring all counters up to date.
+ * Commands to the plugin: an 8-byte NOP whose displacement is the command.
+ * SIM_CONTROL: read sim_header.control and act on it. SIM_SYNC: serve all
+ * queued requests and bring all counters up to date.
  */
 #define SIM_NOP_PREFIX	{ 0x0f, 0x1f, 0x84, 0x00 }
 #define SIM_CONTROL	".byte 0x0f, 0x1f, 0x84, 0x00, 0x4d, 0x43, 0x55, 0x42"	/* MCUB */
 #define SIM_SYNC	".byte 0x0f, 0x1f, 0x84, 0x00, 0x4d, 0x43, 0x55, 0x53"	/* MCUS */
 
 /* sim_header.control */
-#define SIM_CTL_ON	1u	/* model accesses; off costs next to nothing */
-#define SIM_CTL_CLEAR	2u	/* with ON: empty the caches, close the rows */
+#define SIM_CTL_ON	1u	/* model accesses; costs next to nothing while off */
+#define SIM_CTL_CLEAR	2u	/* with ON: empty the caches, close the DRAM rows */
 
 /**
  * enum sim_event - index into sim_cpu.count, and the PMU's event numbers
- * @SIM_CYCLES:		modelled cycles, not counting those halted
+ * @SIM_CYCLES:		modelled cycles, without those in which the CPU is halted
  * @SIM_INSTRUCTIONS:	instructions executed while the model is on
- * @SIM_ACCESSES:	loads and stores to RAM; one that crosses into another line
- *			counts as two
- * @SIM_STORES:		stores among them
+ * @SIM_ACCESSES:	loads and stores to RAM; an access that crosses into
+ *			another line counts as two
+ * @SIM_STORES:		stores to RAM
  * @SIM_L1_MISSES:	accesses that miss the private first level
  * @SIM_L2_MISSES:	accesses that miss the private second level
  * @SIM_LLC_REFS:	demand requests to the last level (not write-backs)
- * @SIM_LLC_MISSES:	demand requests that miss there
+ * @SIM_LLC_MISSES:	demand requests that miss the last level
  * @SIM_LLC_WRITEBACKS:	dirty lines that the last level writes to DRAM
  * @SIM_LLC_STOLEN:	this CPU's lines in the last level evicted by other CPUs
  * @SIM_PREFETCHES:	lines that the prefetcher brought into the last level
  * @SIM_DRAM_ACCESSES:	DRAM reads and writes on behalf of this CPU
- * @SIM_ROW_HITS:	... that found their row open
- * @SIM_ROW_EMPTY:	... that found no row open in the bank
- * @SIM_ROW_CONFLICTS:	... that had to close another row
+ * @SIM_ROW_HITS:	DRAM accesses that found their row open
+ * @SIM_ROW_EMPTY:	DRAM accesses that found no row open in the bank
+ * @SIM_ROW_CONFLICTS:	DRAM accesses that had to close another row
  * @SIM_BANK_WAITS:	cycles spent waiting for a busy bank or channel
- * @SIM_NR_EVENTS:	how many there are
+ * @SIM_NR_EVENTS:	number of events
  */
 enum sim_event {
 	SIM_CYCLES,
@@ -94,14 +96,16 @@ enum sim_event {
 /**
  * struct sim_sampler - takes every @period-th event of one kind on one CPU
  * @period:	events between samples, 0: off. Written by the guest, last.
- * @left:	events to go. Written by the guest while off, then by the plugin.
- * @event:	enum sim_event. Written by the guest while off. Events that have
- *		an address can be sampled: ACCESSES, STORES, L1_MISSES,
- *		L2_MISSES, LLC_REFS, LLC_MISSES, ROW_HITS, ROW_CONFLICTS.
+ * @left:	events up to the next sample. Written by the guest while @period
+ *		is 0, then by the plugin.
+ * @event:	enum sim_event. Written by the guest while @period is 0. Events
+ *		that have an address can be sampled: ACCESSES, STORES,
+ *		L1_MISSES, L2_MISSES, LLC_REFS, LLC_MISSES, ROW_HITS,
+ *		ROW_CONFLICTS.
  * @reserved:	0
  *
- * The plugin looks at samplers when it merges: a change takes effect at the next
- * SIM_SYNC, or by itself some ten thousand modelled cycles later.
+ * The plugin reads the samplers in each weave. A change takes effect at the
+ * next SIM_SYNC, or without it some ten thousand modelled cycles later.
  */
 struct sim_sampler {
 	__u64 period;
@@ -122,7 +126,7 @@ struct sim_sampler {
  * @paddr:	guest physical address of the data
  * @ip:		guest virtual address of the instruction, 0 if not known
  * @time:	modelled clock of the CPU at the access; clocks of different CPUs
- *		can be compared, and go on while a CPU is halted
+ *		can be compared, and advance while a CPU is halted
  * @latency:	modelled cycles that the access took
  * @flags:	SIM_SAMPLE_*
  * @sampler:	index of the sampler that took it
@@ -142,15 +146,16 @@ struct sim_sample {
 };
 
 /**
- * struct sim_cpu - what belongs to one CPU
+ * struct sim_cpu - counters, samplers and ring state of one CPU
  * @count:	counters, by enum sim_event
  * @lost:	samples dropped because the ring was full
- * @head:	samples written, by the plugin; slot is head % SIM_RING_SIZE
- * @tail:	samples read, by the guest
- * @owner:	whom accesses are charged to, below SIM_MAX_OWNERS; by the guest.
- *		0, the default, is nobody in particular.
+ * @head:	number of samples that the plugin has written; the next goes to
+ *		slot @head % SIM_RING_SIZE
+ * @tail:	number of samples that the guest has read
+ * @owner:	owner that accesses are charged to, below SIM_MAX_OWNERS; written
+ *		by the guest. 0, the default, is nobody in particular.
  * @reserved:	0
- * @sampler:	by the guest, see there
+ * @sampler:	the samplers; struct sim_sampler says which side writes what
  */
 struct sim_cpu {
 	__u64 count[32];
@@ -163,7 +168,7 @@ struct sim_cpu {
 };
 
 /**
- * struct sim_figures - of one color, bank or owner, over all CPUs
+ * struct sim_figures - counters of one color, bank or owner, over all CPUs
  * @refs:	colors and owners: demand requests to the last level;
  *		banks: DRAM accesses
  * @misses:	colors and owners: last-level misses; banks: row conflicts
@@ -177,25 +182,25 @@ struct sim_figures {
 };
 
 /**
- * struct sim_header - the machine, and what the guest wants
+ * struct sim_header - parameters of the machine, control, global counters
  * @magic:	SIM_MAGIC, once the plugin is ready
  * @version:	SIM_VERSION
  * @control:	SIM_CTL_*, written by the guest, acted on at SIM_CONTROL
  * @state:	1 while accesses are modelled; changes soon after SIM_CONTROL
- * @toggles:	how often @state changed
+ * @toggles:	how often the plugin acted on a change of SIM_CTL_ON
  * @ncpus:	CPUs of the guest
  * @line:	bytes per cache line
  * @llc_sets:	sets of the last level, of all slices together
- * @llc_ways:	its ways
+ * @llc_ways:	ways of the last level
  * @llc_slices:	slices that the sets are divided among
  * @colors:	page colors of the last level, by set index within a slice
  * @banks:	DRAM banks over all channels and ranks
  * @mhz:	modelled cycles per microsecond
  * @reserved:	0
  * @name:	name of the machine description, NUL-terminated
- * @color:	figures by color
- * @bank:	figures by bank
- * @owner:	figures by owner
+ * @color:	counters by color
+ * @bank:	counters by bank
+ * @owner:	counters by owner
  */
 struct sim_header {
 	__u32 magic;
