@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mcube-model: drives the modelled machine from inside the guest
+ * mcube-model: control the modelled machine from inside the guest
  *
- * Maps the page that is shared with the model (shm.h) through sysfs, so that
- * no kernel driver is needed; switches the model on and off; runs access
- * patterns on chosen CPUs; prints what was counted.
+ * Maps the memory that is shared with the model (drivers/mcube/sim/shm.h) through
+ * sysfs, so that no kernel driver is needed; switches the model on and off; runs access
+ * patterns on chosen CPUs; prints the counters.
  *
  *	mcube-model info
  *	mcube-model check [-c CPUS]
@@ -13,13 +13,13 @@
  *			[-s EVENT:PERIOD]
  *
  * check compares sampled physical addresses with /proc/self/pagemap, on each CPU.
- * work makes ACCESSES of the PATTERN over a buffer, without any model. run forks a
- * process for each of the first CPUS CPUs, which does that with a buffer of its own;
- * with -m the model is on meanwhile.
+ * work makes ACCESSES of the PATTERN to a buffer, without the model. run forks a
+ * process for each of the first CPUS CPUs; each makes these accesses to a buffer of its
+ * own. With -m the model is on meanwhile. -s samples an EVENT on all CPUs.
  *
- * Patterns: seq (8 bytes after 8), line (a load from each line in turn), random
- * (loads from random places), mixed (loads from random places, stores in sequence),
- * halt (mixed, with a short sleep now and then).
+ * Patterns: seq (loads of 8 bytes in sequence), line (a load from each line in
+ * sequence), random (loads from random places), mixed (loads from random places, stores
+ * in sequence), halt (mixed, with a sleep of 1 ms each 50000 accesses).
  */
 
 #define _GNU_SOURCE
@@ -113,7 +113,7 @@ static void map_shared(void)
 		slash = strrchr(path, '/');
 		strcpy(slash, "/enable");
 		fd = open(path, O_WRONLY);
-		/* Busy: the kernel's driver has it, and has it enabled. */
+		/* EBUSY: the kernel's driver owns the device, and has enabled it. */
 		if (fd < 0 || (write(fd, "1", 1) != 1 && errno != EBUSY))
 			die(path, strerror(errno));
 		close(fd);
@@ -129,7 +129,7 @@ static void map_shared(void)
 		die("mmap of the shared memory", strerror(errno));
 	header = map;
 	if (header->magic != SIM_MAGIC || header->version != SIM_VERSION)
-		die("the shared memory", "no model, or one of another version");
+		die("the shared memory", "no model, or a model of another version");
 }
 
 static void control(unsigned int what)
@@ -199,7 +199,7 @@ static void read_frames(const char *buf)
 		frames[i] &= PFN_MASK;
 }
 
-/* Samples of our buffer against pagemap; returns those that are right. */
+/* Compare samples of the buffer with pagemap; returns the number of right samples. */
 static unsigned long drain(unsigned int cpu, const char *buf, unsigned long *wrong)
 {
 	volatile struct sim_cpu *c = cpu_page(cpu);
@@ -256,7 +256,7 @@ static int check_cpu(unsigned int cpu)
 			if (i & 1)
 				buf[at]++;
 			else
-				/* Any alignment: some cross lines, some pages. */
+				/* Any alignment: some accesses cross lines, some pages. */
 				*(volatile unsigned long *)(buf + at) = x;
 		}
 		sync_model();
@@ -269,6 +269,7 @@ static int check_cpu(unsigned int cpu)
 	return wrong || right < CHECK_SAMPLES;
 }
 
+/* The options of work and run. */
 struct job {
 	const char *pattern;
 	unsigned long bytes;
@@ -322,6 +323,7 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+/* Shared with the workers: rounds that may start, and workers that have ended one. */
 struct gate {
 	unsigned int ready;
 	unsigned int round;
@@ -347,7 +349,7 @@ static void worker(const struct job *j, unsigned int cpu, volatile struct gate *
 
 static unsigned long long before[SIM_MAX_CPUS][SIM_NR_EVENTS];
 
-/* What was counted since the last time. */
+/* Print the counts since the last call; round 0 prints nothing. */
 static void print_counts(unsigned int round)
 {
 	for (unsigned int i = 0; i < header->ncpus; i++) {

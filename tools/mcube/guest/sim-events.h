@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A program counts a part of itself with perf's mcube_sim
+ * Counting a part of a program with the events of perf's mcube_sim
  *
- * sim_find() looks the events up, sim_open() makes them for the calling
- * thread, stopped.  The model runs from then on, so that what comes before
- * sim_start() warms the caches up and is not counted.
+ * sim_find() looks the events up.  sim_open() opens them for the calling
+ * thread, stopped, and switches the model on.  Accesses before sim_start()
+ * warm up the caches and are not counted.
  */
 
 #ifndef SIM_EVENTS_H

@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The private levels: what one access of one CPU does to its L1 and L2.
+ * The bound phase: an access of a CPU in its private levels, L1 and L2.
  *
- * Neither level includes the other; lines enter both on the way in. A dirty
- * line that leaves L1 goes to L2, one that leaves L2 goes to the shared levels
- * as a request of its own, for which nobody waits. Private levels of different
- * CPUs are not kept coherent.
+ * Neither level includes the other; a fetched line enters both. A dirty line that
+ * L1 evicts goes to L2. A dirty line that L2 evicts becomes a request to the shared
+ * levels, for which no CPU waits. Private levels of different CPUs are not kept
+ * coherent.
  */
-#include "model.h"
-
-/* The next access is looked up, whatever it is. */
-void vcpu_forget(struct vcpu *v)
-{
-	v->last[0] = NO_LINE;
-	v->last[1] = NO_LINE;
-}
+#include "access.h"
+#include "sample.h"
+#include "weave.h"
 
 static struct request *enqueue(struct model *m, struct vcpu *v, unsigned int kind)
 {
 	struct request *r;
 
 	if (v->tail - v->head == QUEUE_SIZE)
-		model_merge(m, true);
+		model_weave(m, true);
 	r = &v->queue[v->tail++ % QUEUE_SIZE];
 	r->kind = kind;
 	r->gap = v->mark - v->left;
@@ -39,8 +34,8 @@ static void write_back(struct model *m, struct vcpu *v, uint64_t entry)
 	r->paddr = line_number(entry) << m->map.line_shift;
 }
 
-/* A dirty line that leaves L1. */
-static void leave_l1(struct model *m, struct vcpu *v, uint64_t entry)
+/* L1 evicts a dirty line. */
+static void evict_l1(struct model *m, struct vcpu *v, uint64_t entry)
 {
 	uint64_t line = line_number(entry), *in_l2;
 	unsigned int index;
@@ -70,7 +65,17 @@ static void describe(struct request *r, uint64_t vaddr, uint64_t paddr, uint64_t
 	r->want = want;
 }
 
-/* One access within one line. */
+/**
+ * model_access - a load or a store
+ * @m:		the model
+ * @v:		the CPU
+ * @vaddr:	virtual address
+ * @paddr:	physical address
+ * @store:	it is a store
+ * @ip:		address of the instruction
+ *
+ * An access that crosses into another line takes two calls.
+ */
 void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t paddr,
 		  bool store, uint64_t ip)
 {
@@ -84,7 +89,7 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 	want = sampled(v, SIM_ACCESSES);
 	if (store)
 		want |= sampled(v, SIM_STORES);
-	/* Under SRRIP every hit counts. */
+	/* vcpu_repeat() would hide the access from samplers, and the hit from SRRIP. */
 	if (!v->sampled && !v->l1.srrip) {
 		v->last[0] = vaddr >> m->map.line_shift;
 		v->last[1] = store ? v->last[0] : NO_LINE;
@@ -119,7 +124,7 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 		want = 0;
 	}
 	if (victim & LINE_DIRTY)
-		leave_l1(m, v, victim);
+		evict_l1(m, v, victim);
 	if (victim2 & LINE_DIRTY)
 		write_back(m, v, victim2);
 hit:

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where a physical address falls; address.h has the rules.
+ * Set, color, channel, bank and row of a physical address; address.h has the rules.
  */
 #include "address.h"
 
 #define PAGE	4096u
 
+/**
+ * address_init - work out what depends on the machine alone
+ * @a:	the map
+ * @m:	description that passed machine_check()
+ */
 void address_init(struct address_map *a, const struct machine *m)
 {
 	unsigned int lines = PAGE / m->line;
@@ -14,7 +19,7 @@ void address_init(struct address_map *a, const struct machine *m)
 	a->line_shift = __builtin_ctzll(m->line);
 	a->slice_sets = m->llc.sets / m->llc_slices;
 	a->set_mask = a->slice_sets & (a->slice_sets - 1) ? 0 : a->slice_sets - 1;
-	/* Where a page's lines wrap around the sets, any two pages share some. */
+	/* If the lines of a page wrap around the sets, any two pages share sets: one color. */
 	a->color_lines = a->slice_sets % lines ? a->slice_sets : lines;
 	a->colors = a->slice_sets / a->color_lines;
 	a->channels = 1u << m->dram_channels.nr;

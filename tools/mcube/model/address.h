@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where a physical address falls: slice, set and color of the last level;
+ * What a physical address selects: slice, set and color of the last level;
  * channel, bank and row of DRAM.
  *
  *	last level:	slice = parities(address, hash) % slices
@@ -8,7 +8,7 @@
  *			color = set / lines of a page	(pages of different colors
  *							 share no set)
  *	DRAM:		bank  = channel << number of bank masks | parities
- *			row   = address / (bytes in which every row occurs once)
+ *			row   = address / (bytes that hold a row of every bank)
  */
 #ifndef MCUBE_MODEL_ADDRESS_H
 #define MCUBE_MODEL_ADDRESS_H
@@ -16,12 +16,13 @@
 #include "machine.h"
 
 /**
- * struct address_map - what is needed to place an address, worked out once
+ * struct address_map - parameters of the address functions, worked out once
  * @machine:	the description
- * @line_shift:	log2 of bytes of a line
- * @set_mask:	sets of a slice - 1 where that is a power of two, else 0
+ * @line_shift:	log2 of the bytes of a line
+ * @set_mask:	@slice_sets - 1 if @slice_sets is a power of two, else 0
  * @slice_sets:	sets of a slice
- * @color_lines: lines of a page, or all sets of a slice if colors make no sense
+ * @color_lines: sets of a color: lines of a page, or all sets of a slice if any two
+ *		pages share sets
  * @colors:	number of colors
  * @banks:	number of banks over all channels
  * @channels:	number of channels
@@ -39,6 +40,7 @@ struct address_map {
 
 void address_init(struct address_map *a, const struct machine *m);
 
+/* Bit i is the parity of the address bits in mask i. */
 static inline unsigned int parities(const struct masks *m, uint64_t address)
 {
 	unsigned int value = 0;
@@ -57,7 +59,7 @@ static inline unsigned int address_slice(const struct address_map *a, uint64_t a
 	return parities(&a->machine->llc_hash, address) % slices;
 }
 
-/* Set within its slice. */
+/* The set, counted within its slice. */
 static inline unsigned int address_set(const struct address_map *a, uint64_t address)
 {
 	uint64_t line = address >> a->line_shift;
@@ -65,7 +67,7 @@ static inline unsigned int address_set(const struct address_map *a, uint64_t add
 	return a->set_mask ? line & a->set_mask : line % a->slice_sets;
 }
 
-/* Index of the set over all slices. */
+/* The set, counted over all slices. */
 static inline unsigned int address_index(const struct address_map *a, uint64_t address)
 {
 	return address_slice(a, address) * a->slice_sets + address_set(a, address);
@@ -85,7 +87,7 @@ static inline unsigned int address_channel(const struct address_map *a, uint64_t
 	return parities(&m->dram_channels, address);
 }
 
-/* Bank over all channels. */
+/* The bank, counted over all channels. */
 static inline unsigned int address_bank(const struct address_map *a, uint64_t address)
 {
 	const struct masks *banks = &a->machine->dram_banks;

@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/**
+ * cache_init - set up an empty cache
+ * @c:	the cache
+ * @l:	its description, with sets worked out
+ *
+ * Return: false if memory is short.
+ */
 bool cache_init(struct cache *c, const struct level *l)
 {
 	c->ways = l->ways;
@@ -17,18 +24,33 @@ bool cache_init(struct cache *c, const struct level *l)
 	return c->set;
 }
 
+/**
+ * cache_free - free the memory of a cache
+ * @c:	the cache
+ */
 void cache_free(struct cache *c)
 {
 	free(c->set);
 }
 
+/**
+ * cache_clear - drop all lines, dirty lines too
+ * @c:	the cache, may lack its memory
+ */
 void cache_clear(struct cache *c)
 {
 	if (c->set)
 		memset(c->set, 0, (size_t)c->sets * c->ways * sizeof(*c->set));
 }
 
-/* cache_lookup() where the first entry of an LRU set was not it. */
+/**
+ * cache_lookup_rest - cache_lookup() if the first entry of an LRU set is another line
+ * @c:		the cache
+ * @set:	entries of the set
+ * @want:	line number and LINE_VALID
+ *
+ * Return: the entry, NULL on a miss.
+ */
 uint64_t *cache_lookup_rest(struct cache *c, uint64_t *set, uint64_t want)
 {
 	for (unsigned int i = 0; i < c->ways; i++) {
@@ -64,7 +86,14 @@ static unsigned int srrip_victim(uint64_t *set, unsigned int ways)
 	}
 }
 
-/* Put in a line that is not there; the entry that had to go, 0 if none. */
+/**
+ * cache_fill - put a line that is not in the cache into its set
+ * @c:		the cache
+ * @index:	index of the set
+ * @entry:	the entry
+ *
+ * Return: the victim, 0 if the set had room.
+ */
 uint64_t cache_fill(struct cache *c, unsigned int index, uint64_t entry)
 {
 	uint64_t *set = c->set + (uint64_t)index * c->ways;

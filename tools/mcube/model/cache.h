@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A set-associative cache: which lines are in it, and which leaves next.
+ * A set-associative cache: the lines in it, and the order in which they are evicted.
  *
  *	entry:	63          16 15      8 7    4 3    2  1     0
  *		line number    owner     cpu    rrpv   dirty valid
  *
- * LRU keeps a set in the order of use, most recent first: a hit moves its
- * entry to the front, a fill pushes out the last. SRRIP (Jaleel et al., High
- * Performance Cache Replacement Using Re-Reference Interval Prediction, ISCA
- * 2010; hit priority, 2 bits) leaves entries where they are: a fill predicts a
- * long interval (2), a hit a near one (0), the victim is the first entry that
- * predicts a distant one (3), after all have aged until there is one.
+ * LRU keeps a set in the order of use, most recent first: a hit moves its entry to
+ * the front, a fill evicts the last entry. SRRIP (Jaleel et al., High Performance
+ * Cache Replacement Using Re-Reference Interval Prediction, ISCA 2010; hit priority,
+ * 2 bits) leaves entries where they are. A fill predicts a long interval (2), a hit
+ * a near interval (0). The victim is the first entry that predicts a distant
+ * interval (3). If no entry does, all predictions grow by 1 until an entry does.
  */
 #ifndef MCUBE_MODEL_CACHE_H
 #define MCUBE_MODEL_CACHE_H
@@ -35,11 +35,11 @@
 #define line_owner(entry)	((unsigned int)(entry) >> OWNER_SHIFT & 255)
 
 /**
- * struct cache - one cache
+ * struct cache - a cache
  * @set:	the entries, @ways for each set
  * @ways:	associativity
  * @sets:	number of sets
- * @mask:	@sets - 1 where that is a power of two, else 0
+ * @mask:	@sets - 1 if @sets is a power of two, else 0
  * @srrip:	replacement is SRRIP, not LRU
  */
 struct cache {
@@ -61,7 +61,14 @@ static inline unsigned int cache_index(const struct cache *c, uint64_t line)
 	return c->mask ? line & c->mask : line % c->sets;
 }
 
-/* The entry of a line, counted as a use of it; NULL if it is not there. */
+/**
+ * cache_lookup - find a line, and count that as a use of the line
+ * @c:		the cache
+ * @index:	index of its set
+ * @line:	line number
+ *
+ * Return: the entry, NULL on a miss.
+ */
 static inline uint64_t *cache_lookup(struct cache *c, unsigned int index, uint64_t line)
 {
 	uint64_t *set = c->set + (uint64_t)index * c->ways;
@@ -72,7 +79,14 @@ static inline uint64_t *cache_lookup(struct cache *c, unsigned int index, uint64
 	return cache_lookup_rest(c, set, want);
 }
 
-/* The entry of a line, not counted as a use; NULL if it is not there. */
+/**
+ * cache_peek - find a line without a use of the line
+ * @c:		the cache
+ * @index:	index of its set
+ * @line:	line number
+ *
+ * Return: the entry, NULL on a miss.
+ */
 static inline uint64_t *cache_peek(struct cache *c, unsigned int index, uint64_t line)
 {
 	uint64_t *set = c->set + (uint64_t)index * c->ways;

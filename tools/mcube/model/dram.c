@@ -6,18 +6,28 @@
 
 #include <string.h>
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t max_time(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-/* Close all rows; nothing may be pending. */
+/**
+ * dram_clear - close all rows
+ * @d:	the memory
+ *
+ * No request may be pending.
+ */
 void dram_clear(struct dram *d)
 {
 	for (unsigned int i = 0; i < d->map->banks; i++)
 		d->bank[i].open = 0;
 }
 
+/**
+ * dram_init - set up the memory behind the last level
+ * @d:		the memory
+ * @map:	channel, bank and row of an address
+ */
 void dram_init(struct dram *d, const struct address_map *map)
 {
 	memset(d, 0, sizeof(*d));
@@ -25,12 +35,16 @@ void dram_init(struct dram *d, const struct address_map *map)
 	d->next = DRAM_NEVER;
 }
 
-/*
- * Nothing is pending, and all that was asked for up to a time beyond @now has been
- * carried out: whoever asks next, perhaps before that time, finds no bank or bus
- * taken later than @now.
+/**
+ * dram_clamp - free all banks and buses at a time
+ * @d:		the memory
+ * @now:	the time
+ *
+ * After all requests were served, banks and buses may be busy beyond @now, the clock
+ * of the CPU most behind. Its next request must not wait for requests from its
+ * future. No request may be pending.
  */
-void dram_settle(struct dram *d, uint64_t now)
+void dram_clamp(struct dram *d, uint64_t now)
 {
 	for (unsigned int i = 0; i < SIM_MAX_BANKS; i++) {
 		if (d->bank[i].ready > now)
@@ -40,12 +54,13 @@ void dram_settle(struct dram *d, uint64_t now)
 	}
 }
 
+/* The time at which the bank of a request can take it. */
 static uint64_t starts(const struct dram *d, const struct dram_request *r)
 {
-	return later(r->arrival, d->bank[r->bank].ready);
+	return max_time(r->arrival, d->bank[r->bank].ready);
 }
 
-/* The request that the first bank to be ready takes. */
+/* The pending request that is served next: in the bank that is ready first, FR-FCFS. */
 static unsigned int choose(const struct dram *d)
 {
 	unsigned int bank = SIM_MAX_BANKS, chosen = d->nr;
@@ -61,7 +76,7 @@ static unsigned int choose(const struct dram *d)
 	}
 	if (d->bank[bank].open == d->pending[chosen].row + 1)
 		return chosen;
-	/* A row that is open goes before an older request that would close it. */
+	/* A request to the open row goes before an older request that would close it. */
 	for (unsigned int i = 0; i < d->nr; i++) {
 		const struct dram_request *r = &d->pending[i];
 
@@ -71,7 +86,13 @@ static unsigned int choose(const struct dram *d)
 	return chosen;
 }
 
-/* Carry out the next request; there has to be one. */
+/**
+ * dram_serve - serve the next request
+ * @d:		the memory
+ * @done:	the request and its timing
+ *
+ * A request has to be pending.
+ */
 void dram_serve(struct dram *d, struct dram_done *done)
 {
 	const struct machine *m = d->map->machine;
@@ -91,7 +112,7 @@ void dram_serve(struct dram *d, struct dram_done *done)
 		done->row = ROW_CONFLICT;
 		command += m->dram_rp + m->dram_rcd;
 	}
-	data = later(command + m->dram_cas, *bus);
+	data = max_time(command + m->dram_cas, *bus);
 	*bus = data + m->dram_burst;
 	d->bank[r.bank].open = r.row + 1;
 	d->bank[r.bank].ready = *bus - m->dram_cas;
@@ -104,7 +125,16 @@ void dram_serve(struct dram *d, struct dram_done *done)
 	done->time = *bus + m->dram_base;
 }
 
-/* There has to be room, see DRAM_PENDING. */
+/**
+ * dram_submit - make a request pending
+ * @d:		the memory
+ * @address:	physical address
+ * @arrival:	time at which it reaches the controller
+ * @cpu:	CPU that it is charged to
+ * @awaited:	the CPU waits for the data
+ *
+ * At most DRAM_PENDING requests may be pending.
+ */
 void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
 		 bool awaited)
 {

@@ -6,12 +6,12 @@
  *	arrival   bank free       row closed  row opened        data
  *	   |--wait--|---rp (conflict)--|--rcd (or empty)--|--cas--|-bus wait-|burst|
  *
- * A request waits until its bank is free. Of those that wait at that time, one
- * whose row is open goes first, else the oldest (FR-FCFS: Rixner et al.,
+ * A request waits until its bank is free. Of the requests that wait at that time, a
+ * request to the open row goes first, else the oldest (FR-FCFS: Rixner et al.,
  * Memory Access Scheduling, ISCA 2000). Rows stay open. The bank takes the next
- * command while the data are still on the bus, so that hits follow each other
- * at the pace of bursts. Refresh, activation windows and the turnaround from
- * reads to writes are not modelled.
+ * command while the data are still on the bus, so row hits follow each other at the
+ * rate of bursts. Refresh, activation windows and the turnaround from reads to
+ * writes are not modelled.
  */
 #ifndef MCUBE_MODEL_DRAM_H
 #define MCUBE_MODEL_DRAM_H
@@ -29,11 +29,11 @@ enum row { ROW_HIT, ROW_EMPTY, ROW_CONFLICT };
 
 /**
  * struct dram_request - a line to be read or written
- * @arrival:	when it reaches the controller
+ * @arrival:	time at which it reaches the controller
  * @row:	its row
- * @bank:	its bank
- * @cpu:	on whose behalf
- * @awaited:	the CPU waits for it
+ * @bank:	its bank, over all channels
+ * @cpu:	CPU that it is charged to
+ * @awaited:	the CPU waits for the data
  */
 struct dram_request {
 	uint64_t arrival;
@@ -44,11 +44,11 @@ struct dram_request {
 };
 
 /**
- * struct dram_done - what became of a request
+ * struct dram_done - a request that has been served
  * @request:	the request
- * @time:	when the data are there
+ * @time:	time at which the data arrive
  * @waited:	cycles that it waited for bank and bus
- * @row:	how it found the row
+ * @row:	state in which it found its row
  */
 struct dram_done {
 	struct dram_request request;
@@ -59,11 +59,12 @@ struct dram_done {
 
 /**
  * struct dram - the memory behind the last level
- * @map:	where addresses fall
- * @bank:	open row + 1, or 0, and the time of the next command
- * @bus:	when the data bus of a channel is free
- * @next:	when a bank next takes a request, DRAM_NEVER if there is none
- * @nr:		requests in @pending
+ * @map:	channel, bank and row of an address
+ * @bank:	of each bank, the open row + 1, or 0 for none, and the time at which it
+ *		is ready for a command
+ * @bus:	of each channel, the time at which its data bus is free
+ * @next:	time at which a bank takes the next request, DRAM_NEVER for none
+ * @nr:		number of requests in @pending
  * @pending:	requests not yet served, oldest first
  */
 struct dram {
@@ -80,7 +81,7 @@ struct dram {
 
 void dram_init(struct dram *d, const struct address_map *map);
 void dram_clear(struct dram *d);
-void dram_settle(struct dram *d, uint64_t now);
+void dram_clamp(struct dram *d, uint64_t now);
 void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
 		 bool awaited);
 void dram_serve(struct dram *d, struct dram_done *done);

@@ -2,9 +2,9 @@
 /*
  * Machine description files: lines of "key = value", # starts a comment.
  *
- * One table says for each key where its value goes and what kind of value it
- * is, so that reading a file, overriding a key on the command line, and
- * printing all parameters beside a result cannot disagree.
+ * One table has the type and the place of the value of every key. Reading a file,
+ * overriding a key on the command line and printing all parameters with a result use
+ * that table, so they cannot disagree.
  */
 #include "machine.h"
 
@@ -69,6 +69,7 @@ static const struct key {
 
 #define NR_KEYS	(sizeof(keys) / sizeof(keys[0]))
 
+/* The text of the last error. */
 static char problem[640];
 
 static const char *wrong(const char *fmt, const char *a, const char *b)
@@ -77,7 +78,7 @@ static const char *wrong(const char *fmt, const char *a, const char *b)
 	return problem;
 }
 
-/* A number with an optional K, M or G; false if it is none. */
+/* Parse a number with an optional K, M or G; false if the text is no number. */
 static bool number(const char *s, uint64_t *out)
 {
 	static const char units[] = "KMG";
@@ -157,6 +158,14 @@ static bool table(const char *s, struct machine *m)
 	return n;
 }
 
+/**
+ * machine_set - set the value of a key
+ * @m:		the description
+ * @key:	the key
+ * @value:	the value, as text
+ *
+ * Return: an empty string, or an error message in static memory.
+ */
 const char *machine_set(struct machine *m, const char *key, const char *value)
 {
 	for (size_t i = 0; i < NR_KEYS; i++) {
@@ -192,7 +201,7 @@ const char *machine_set(struct machine *m, const char *key, const char *value)
 			ok = table(value, m);
 			break;
 		}
-		return ok ? "" : wrong("%s: '%s' is no value for it", key, value);
+		return ok ? "" : wrong("%s: '%s' is no valid value", key, value);
 	}
 	return wrong("'%s' is no key of a machine description%s", key, "");
 }
@@ -214,7 +223,12 @@ static const char *check_level(struct level *l, const char *name, uint64_t line)
 	return "";
 }
 
-/* Work out what follows from the keys, and refuse what cannot be modelled. */
+/**
+ * machine_check - check a description and work out the sets of each level
+ * @m:	the description
+ *
+ * Return: an empty string, or an error message that says what cannot be modelled.
+ */
 const char *machine_check(struct machine *m)
 {
 	uint64_t banks, channels = 1, colors;
@@ -223,7 +237,7 @@ const char *machine_check(struct machine *m)
 	if (!power_of_two(m->line) || m->line < 16 || m->line > 1024)
 		return "line: a power of two from 16 to 1024";
 	if (!m->l1.size)
-		return "l1.size: there has to be a first level";
+		return "l1.size: a machine needs a first level";
 	bad = check_level(&m->l1, "l1", m->line);
 	if (!*bad && m->l2.size)
 		bad = check_level(&m->l2, "l2", m->line);
@@ -232,10 +246,10 @@ const char *machine_check(struct machine *m)
 	if (*bad)
 		return bad;
 	if (!m->llc.sets)
-		return "llc.size: there has to be a last level";
+		return "llc.size: a machine needs a last level";
 	if ((m->l2.size && m->l2.latency < m->l1.latency) ||
 	    m->llc.latency < (m->l2.size ? m->l2.latency : m->l1.latency))
-		return "latency: a level further out is not faster";
+		return "latency: an outer level must not be faster than an inner level";
 	if (m->prefetch_degree > MAX_DEGREE)
 		return "prefetch.degree: at most 16";
 	if (!m->llc_slices || m->llc.sets % m->llc_slices)
@@ -266,7 +280,10 @@ const char *machine_check(struct machine *m)
 	return "";
 }
 
-/* What a description need not say. */
+/**
+ * machine_default - set the values of keys that a description leaves out
+ * @m:	the description
+ */
 void machine_default(struct machine *m)
 {
 	*m = (struct machine){
@@ -289,6 +306,13 @@ static char *trim(char *s)
 	return s;
 }
 
+/**
+ * machine_load - read a description
+ * @m:		the description
+ * @path:	the file
+ *
+ * Return: an empty string, or an error message in static memory.
+ */
 const char *machine_load(struct machine *m, const char *path)
 {
 	char line[512], where[32];
@@ -315,13 +339,20 @@ const char *machine_load(struct machine *m, const char *path)
 	fclose(f);
 	if (!*bad)
 		return machine_check(m);
-	/* bad may be the text that wrong() is about to write. */
+	/* bad may point to problem[], which wrong() overwrites. */
 	snprintf(line, sizeof(line), "%s", bad);
 	snprintf(where, sizeof(where), "line %u", nr);
 	return wrong("%s: %s", where, line);
 }
 
-/* All keys in one line, "key=value;...", as results print them. */
+/**
+ * machine_text - all keys in one line, "key=value;...", to be printed with results
+ * @m:		the description
+ * @buf:	memory for the text
+ * @size:	bytes of @buf
+ *
+ * Return: @buf.
+ */
 const char *machine_text(const struct machine *m, char *buf, size_t size)
 {
 	size_t n = 0;

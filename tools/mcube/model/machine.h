@@ -29,9 +29,9 @@ enum prefetch {
  * struct level - one level of cache
  * @size:	bytes, 0: there is no such level
  * @ways:	associativity
- * @latency:	cycles from the access to the data for a hit here
- * @policy:	enum policy
- * @sets:	follows from the others
+ * @latency:	cycles from the access to the data for a hit in this level
+ * @policy:	enum policy, of replacement
+ * @sets:	number of sets; machine_check() works it out
  */
 struct level {
 	uint64_t size;
@@ -43,7 +43,7 @@ struct level {
 
 /**
  * struct masks - XOR masks; bit i of the value is the parity of address & mask[i]
- * @nr:		how many
+ * @nr:		number of masks
  * @mask:	physical address bits
  */
 struct masks {
@@ -53,33 +53,33 @@ struct masks {
 
 /**
  * struct machine - all parameters of a model
- * @name:	for people
+ * @name:	name of the machine, for reports
  * @mhz:	cycles per microsecond
  * @line:	bytes of a cache line, on all levels
- * @quantum:	cycles that a CPU runs until it is another one's turn
- * @instruction: cycles of an instruction, data accesses apart
+ * @quantum:	cycles that every CPU runs between two weaves
+ * @instruction: cycles of an instruction, without its data accesses
  * @pause:	cycles of a PAUSE
  * @hidden:	cycles of each data access that the pipeline hides
  * @l1:		private first level, data
- * @l2:		private second level, may be missing
+ * @l2:		private second level; a size of 0 if the machine has none
  * @llc:	shared last level
  * @llc_slices:	slices that the sets of @llc are divided among
  * @llc_hash:	parities that choose the slice, modulo @llc_slices
  * @prefetch:	enum prefetch, of the last level
- * @prefetch_degree: lines that it runs ahead
+ * @prefetch_degree: lines that the prefetcher fetches ahead
  * @dram_banks:	parities that choose the bank within a channel
- * @dram_channels: parities that choose the channel, if there is no table
- * @dram_table:	channel of each granule in turn, periodically
- * @dram_table_len: period in granules, 0: no table
- * @dram_granule: bytes in the same channel
- * @dram_row:	bytes of address space after which all rows have been passed
+ * @dram_channels: parities that choose the channel, if @dram_table is empty
+ * @dram_table:	channels of successive granules, repeated periodically
+ * @dram_table_len: period in granules, 0 for no table
+ * @dram_granule: bytes of a granule, which lies in one channel
+ * @dram_row:	bytes of address space that hold a row of every bank
  * @dram_base:	cycles between the last level and the memory chips, both ways
  * @dram_cas:	cycles from the column command to the data
  * @dram_rcd:	cycles to open a row
  * @dram_rp:	cycles to close a row
  * @dram_burst:	cycles that a line occupies the data bus of a channel
- * @color_map:	what to write to the guest kernel's map/color_map
- * @bank_map:	what to write to the guest kernel's map/bank_map
+ * @color_map:	color map for the guest kernel, in the syntax of map/color_map
+ * @bank_map:	bank map for the guest kernel, in the syntax of map/bank_map
  */
 struct machine {
 	char name[64];
@@ -111,7 +111,6 @@ struct machine {
 	char bank_map[MAP_TEXT];
 };
 
-/* All return an empty string, or what is wrong; the text is static. */
 const char *machine_load(struct machine *m, const char *path);
 const char *machine_set(struct machine *m, const char *key, const char *value);
 const char *machine_check(struct machine *m);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Setting up and tearing down a model; model.h has the picture.
+ * Setup and teardown of a model; model.h has the picture.
  */
 #include "model.h"
 
@@ -12,7 +12,17 @@ static unsigned int beyond(uint64_t latency, uint64_t hidden)
 	return latency > hidden ? latency - hidden : 0;
 }
 
-/* shared is SIM_SHM_SIZE bytes. False if memory is short. */
+/**
+ * model_init - set up a model
+ * @m:		the model
+ * @machine:	description that passed machine_check()
+ * @ncpus:	number of CPUs, at most SIM_MAX_CPUS
+ * @shared:	memory shared with the guest, SIM_SHM_SIZE bytes
+ *
+ * After a failure model_free() frees what was allocated.
+ *
+ * Return: false if memory is short.
+ */
 bool model_init(struct model *m, const struct machine *machine, unsigned int ncpus,
 		void *shared)
 {
@@ -60,6 +70,10 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 	return true;
 }
 
+/**
+ * model_free - free the memory of a model
+ * @m:	the model
+ */
 void model_free(struct model *m)
 {
 	for (unsigned int i = 0; i < m->ncpus; i++) {
@@ -70,10 +84,15 @@ void model_free(struct model *m)
 	cache_free(&m->llc);
 }
 
-/* Empty the caches, close the rows, forget what the prefetchers have learned. */
+/**
+ * model_clear - empty the caches, close the rows, reset the prefetchers
+ * @m:	the model
+ *
+ * Queued requests are served first.
+ */
 void model_clear(struct model *m)
 {
-	model_merge(m, true);
+	model_weave(m, true);
 	cache_clear(&m->llc);
 	dram_clear(&m->dram);
 	for (unsigned int i = 0; i < m->ncpus; i++) {
@@ -83,17 +102,5 @@ void model_clear(struct model *m)
 		cache_clear(&v->l2);
 		memset(v->stream, 0, sizeof(v->stream));
 		vcpu_forget(v);
-	}
-}
-
-/* Bring what the guest sees up to date, and see what it wants sampled. */
-void model_publish(struct model *m)
-{
-	for (unsigned int i = 0; i < m->ncpus; i++) {
-		struct vcpu *v = &m->vcpu[i];
-
-		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
-			__atomic_store_n(&v->shared->count[e], v->count[e], __ATOMIC_RELAXED);
-		samplers_refresh(v);
 	}
 }

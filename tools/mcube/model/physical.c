@@ -3,21 +3,24 @@
  * Guest physical addresses, fast where QEMU allows it.
  *
  * qemu_plugin_hwaddr_phys_addr() returns an offset into QEMU's address space of
- * RAM blocks. That is the physical address if the guest's RAM was the first memory
- * object to be made and lies below 3 GiB, which the command line has to see to;
- * offsets past its end belong to video memory, firmware and the page shared
- * with the guest. The function searches the blocks each time. So the model
- * looks at the host address inside the opaque structure, learns from the
- * function where RAM begins, and from then on subtracts. It goes on comparing
- * the two once in a while, and never subtracts again after they differ.
+ * RAM blocks. The offset is the physical address if the guest's RAM is the first
+ * memory object and lies below 3 GiB; the command line has to ensure that. Offsets
+ * past its end belong to video memory, firmware and the memory shared with the
+ * guest.
+ *
+ * The function searches the blocks on each call. To avoid that, the model reads the
+ * host address in the opaque structure, learns from LEARN answers of the function
+ * where RAM begins in the host, and then subtracts. Once in RECHECK accesses it
+ * compares the difference with the function, and after a mismatch it uses the
+ * function for good.
  */
 #include "physical.h"
 
 #include <stdio.h>
 
-#define LEARN		1000u		/* equal answers before they are believed */
-#define RECHECK		(1u << 16)	/* fast answers from one comparison to the next */
-#define FIRST_MIB	(1ull << 20)	/* below it, firmware may be mapped over RAM */
+#define LEARN		1000u		/* equal answers before the fast way is used */
+#define RECHECK		(1u << 16)	/* accesses between two comparisons */
+#define FIRST_MIB	(1ull << 20)	/* below, firmware may be mapped over RAM */
 
 uint64_t physical_ram, physical_base;
 unsigned int physical_countdown;
@@ -26,6 +29,10 @@ static uint64_t candidate;
 static unsigned int agreed;
 static bool given_up;
 
+/**
+ * physical_init - set the size of the guest's RAM
+ * @ram_bytes:	the size
+ */
 void physical_init(uint64_t ram_bytes)
 {
 	physical_ram = ram_bytes;
@@ -36,7 +43,7 @@ static void compare(uint64_t base)
 	if (given_up)
 		return;
 	if (physical_base && base != physical_base) {
-		fprintf(stderr, "mcube-model: RAM moved; using the slow way to addresses\n");
+		fprintf(stderr, "mcube-model: RAM moved; asking QEMU for each address\n");
 		given_up = true;
 		physical_base = 0;
 		return;
@@ -47,7 +54,12 @@ static void compare(uint64_t base)
 		physical_base = base;
 }
 
-/* Ask QEMU, and learn. */
+/**
+ * physical_slow - ask QEMU for a physical address, and learn from the answer
+ * @h:	the access, as QEMU describes it
+ *
+ * Return: the address, or NOT_RAM.
+ */
 uint64_t physical_slow(const struct qemu_plugin_hwaddr *h)
 {
 	const struct hwaddr_guess *guess = (const void *)h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From an access that QEMU reports to its guest physical address.
+ * The guest physical address of an access that QEMU reports.
  */
 #ifndef MCUBE_MODEL_PHYSICAL_H
 #define MCUBE_MODEL_PHYSICAL_H
@@ -16,15 +16,21 @@ extern uint64_t physical_ram, physical_base;
 extern unsigned int physical_countdown;
 
 /*
- * struct qemu_plugin_hwaddr as QEMU 6.0 to 8.2 have it, for RAM. The guest's RAM is
- * one piece of host memory, so its address there less the start is the answer.
+ * struct qemu_plugin_hwaddr of QEMU 6.0 to 8.2, for RAM. The guest's RAM is one piece
+ * of host memory, so host address less start of RAM is the physical address.
  */
 struct hwaddr_guess {
 	bool is_io;
 	uint64_t host;
 };
 
-/* NOT_RAM for devices, and for memory other than the guest's RAM. */
+/**
+ * physical - the physical address of an access
+ * @info:	the access
+ * @vaddr:	its virtual address
+ *
+ * Return: the address, or NOT_RAM for devices and other memory than the guest's RAM.
+ */
 static inline uint64_t physical(qemu_plugin_meminfo_t info, uint64_t vaddr)
 {
 	struct qemu_plugin_hwaddr *h = qemu_plugin_get_hwaddr(info, vaddr);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The QEMU plugin: feeds what the guest does to the model.
+ * The QEMU plugin: passes the instructions and accesses of the guest to the model.
  *
  *	guest                        plugin                        model
  *	SIM_CONTROL (a NOP) -------> reset: translate anew ------> start, stop
- *	every block of code -------> instructions, whose turn ---> epochs
+ *	every block of code -------> instructions, dispatch -----> quantum
  *	every load and store ------> physical address -----------> caches, DRAM
  *	HLT, PAUSE ----------------> -----------------------------> idle, spin
- *	SIM_SYNC (a NOP) ----------> -----------------------------> merge
+ *	SIM_SYNC (a NOP) ----------> -----------------------------> weave
  *
- * While the model is off, code is translated as without a plugin, but for the
+ * While the model is off, code is translated as without a plugin, except for the
  * NOPs. Arguments of -plugin: shm=FILE (shared with the guest by ivshmem),
  * ram=BYTES (of the guest), machine=FILE, and any key of a machine description to
  * override it. QEMU needs -accel tcg,thread=single and RAM as its first memory
@@ -43,8 +43,8 @@ static void fatal(const char *what, const char *advice)
 	exit(1);
 }
 
-/* Another CPU than last time, or the same after it was halted. */
-static __attribute__((noinline)) void turn(struct vcpu *v)
+/* QEMU runs another CPU, or the same CPU after it was halted. */
+static __attribute__((noinline)) void dispatch(struct vcpu *v)
 {
 	if (!pthread_equal(runner, pthread_self())) {
 		if (runner)
@@ -54,7 +54,7 @@ static __attribute__((noinline)) void turn(struct vcpu *v)
 	}
 	if (!cpus[v->index])
 		cpus[v->index] = qemu_get_cpu(v->index);
-	model_turn(&model, v);
+	model_dispatch(&model, v);
 }
 
 static void on_block(unsigned int cpu, void *data)
@@ -62,9 +62,9 @@ static void on_block(unsigned int cpu, void *data)
 	struct vcpu *v = &model.vcpu[cpu];
 
 	if (__builtin_expect(v != model.running, 0))
-		turn(v);
+		dispatch(v);
 	if (__builtin_expect(vcpu_instructions(&model, v, (uintptr_t)data), 0))
-		if (model_epoch(&model, v))
+		if (model_quantum_end(&model, v))
 			cpu_exit(cpus[cpu]);
 }
 
@@ -83,7 +83,7 @@ static __attribute__((noinline)) void look_up(struct vcpu *v, qemu_plugin_meminf
 	model_access(&model, v, vaddr, paddr, store, ip);
 	if (second <= vaddr)
 		return;
-	/* It crosses into another line, perhaps on another page. */
+	/* The access crosses into another line, perhaps on another page. */
 	paddr = physical(info, second);
 	if (paddr != NOT_RAM)
 		model_access(&model, v, second, paddr, store, ip);
@@ -121,8 +121,8 @@ static void on_sync(unsigned int cpu, void *data)
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
 /*
- * QEMU 7.2 keeps a pointer to the memory callbacks of the running block over a
- * flush that frees them, and aborts later; other versions do no harm by this.
+ * A flush frees the memory callbacks of the running block. QEMU 7.2 keeps a pointer to
+ * them and aborts later, so clear it. In other versions that does no harm.
  */
 static void drop_stale(qemu_plugin_id_t id)
 {
@@ -150,7 +150,7 @@ static void register_all(qemu_plugin_id_t id)
 	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
 }
 
-/* All code has been thrown away; it is translated anew from here on. */
+/* All translated code was discarded, and is translated anew from here on. */
 static void after_reset(qemu_plugin_id_t id)
 {
 	struct sim_header *h = model.header;
@@ -242,13 +242,13 @@ static int refuse(const char *what, const char *advice)
 	return -1;
 }
 
-/* The arguments; an empty string, or what is wrong with them. */
+/* Parse the arguments. Returns an empty string, or what is wrong with them. */
 static const char *arguments(int argc, char **argv, struct machine *machine,
 			     const char **shm, uint64_t *ram)
 {
 	const char *bad = "";
 
-	/* The file first: what else is given overrides it. */
+	/* Read the file first: the other arguments override it. */
 	machine_default(machine);
 	for (int i = 0; i < argc && !*bad; i++)
 		if (!strncmp(argv[i], "machine=", 8))

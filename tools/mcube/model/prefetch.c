@@ -2,19 +2,20 @@
 /*
  * The prefetcher of the last level: which lines to fetch after a demand request.
  *
- * "next" fetches the lines that follow. "stride" follows the requests of each CPU
- * page by page; when the distance between two of them has been the same twice
- * running, it fetches ahead at that distance. It remembers one page for each value
- * of the low bits of the page number. Neither leaves the page. A fetched line is in
- * the cache at once, but its read occupies DRAM like any other.
+ * "next" fetches the lines that follow. "stride" tracks the requests of each CPU
+ * by page. When the distance between requests (the stride) has been the same
+ * TRUSTED times in a row, it fetches ahead at that distance. Pages with equal low
+ * bits of the page number share an entry of the table, which tracks the page of the
+ * last request. Neither prefetcher crosses the end of the page. A prefetched line is
+ * in the cache at once, but its read occupies DRAM like any other.
  */
-#include "model.h"
+#include "prefetch.h"
 
 #define PAGE_SHIFT	12
 #define TRUSTED		2
 
-/* Distance in lines at which to fetch ahead, 0 for not at all. */
-static int learn(struct vcpu *v, uint64_t page, int line)
+/* The distance in lines at which to fetch ahead, 0 for no prefetch. */
+static int train(struct vcpu *v, uint64_t page, int line)
 {
 	struct stream *s = &v->stream[page % STREAMS];
 	int stride = line - s->line;
@@ -31,7 +32,15 @@ static int learn(struct vcpu *v, uint64_t page, int line)
 	return s->confidence >= TRUSTED ? stride : 0;
 }
 
-/* Fill out[] with the addresses to fetch, at most prefetch_degree. */
+/**
+ * prefetch_lines - the lines to fetch after a demand request
+ * @m:		the model
+ * @v:		the CPU of the request
+ * @paddr:	physical address of the request
+ * @out:	addresses to fetch, at most MAX_DEGREE
+ *
+ * Return: the number of addresses in @out.
+ */
 unsigned int prefetch_lines(struct model *m, struct vcpu *v, uint64_t paddr,
 			    uint64_t *out)
 {
@@ -44,7 +53,7 @@ unsigned int prefetch_lines(struct model *m, struct vcpu *v, uint64_t paddr,
 	if (m->machine.prefetch == PREFETCH_NEXT)
 		stride = 1;
 	else if (m->machine.prefetch == PREFETCH_STRIDE)
-		stride = learn(v, page, line);
+		stride = train(v, page, line);
 	while (stride && n < m->machine.prefetch_degree) {
 		line += stride;
 		if (line < 0 || line >= lines)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the model uses of QEMU's plugin interface, version 1 (QEMU 6.0 to 8.2).
+ * The part of QEMU's plugin interface, version 1 (QEMU 6.0 to 8.2), that the model
+ * uses.
  *
- * Debian ships the interface in the emulator but not its header. These are
- * declarations made from the documented prototypes. The weak ones at the end are
- * not part of the interface; QEMU's modular builds, Debian's among them, export
- * them, and plugin.c refuses to start where they are missing.
+ * Debian ships the interface in the emulator but not its header, so these
+ * declarations follow the documented prototypes. The weak functions at the end are
+ * not part of the interface. QEMU's modular builds, Debian's among them, export
+ * them. plugin.c refuses to start where they are missing.
  */
 #ifndef MCUBE_QEMU_PLUGIN_API_H
 #define MCUBE_QEMU_PLUGIN_API_H
@@ -76,13 +77,13 @@ struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info,
 bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *haddr);
 uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *haddr);
 
-/* What QEMU looks for in a plugin. */
+/* Symbols that QEMU looks up in a plugin. */
 extern QEMU_PLUGIN_EXPORT int qemu_plugin_version;
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 					   const struct qemu_plugin_info *info, int argc,
 					   char **argv);
 
-/* Beyond the interface. */
+/* Not part of the interface. */
 void cpu_exit(void *cpu) __attribute__((weak));
 void *qemu_get_cpu(int index) __attribute__((weak));
 void qemu_plugin_disable_mem_helpers(void *cpu) __attribute__((weak));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mcube-model-replay: the model fed with a trace instead of a guest
+ * mcube-model-replay: run a trace through the model, without a guest
  *
  *	valgrind --tool=lackey --trace-mem=yes --log-fd=9 PROGRAM 9>&1 >/dev/null |
  *		mcube-model-replay FILE.conf [KEY=VALUE...]
  *
- * Addresses are taken as physical. Data accesses are those of one CPU, and
- * instruction fetches those of another, so that each has a first level of its own
- * and both share the last: the hierarchy of valgrind's cachegrind, with which the
- * result is compared. Prints "NAME COUNT" lines.
+ * Addresses are taken as physical. Data accesses run on one CPU, and instruction
+ * fetches on another. So each kind has a first level of its own, and both share the
+ * last level. That is the hierarchy of valgrind's cachegrind, which the result is
+ * compared with. Prints lines of "NAME COUNT".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,9 +35,9 @@ static void touch(unsigned int cpu, uint64_t address, unsigned int size, bool st
 	model_access(&model, v, address, address, store, 0);
 	if (second > address)
 		model_access(&model, v, second, second, store, 0);
-	/* The order of the trace is the order of time. */
+	/* Serve each request at once: time follows the order of the trace. */
 	if (!queue_empty(v))
-		model_merge(&model, true);
+		model_weave(&model, true);
 	tally[cpu].accesses++;
 	tally[cpu].l1_misses += v->count[SIM_L1_MISSES] != l1;
 	tally[cpu].llc_misses += v->count[SIM_LLC_MISSES] != llc;
@@ -59,7 +59,10 @@ static uint64_t hexadecimal(const char **s)
 	}
 }
 
-/* "I  addr,size", " L addr,size", " S addr,size", " M addr,size"; others are chatter. */
+/*
+ * Accesses are "I  addr,size", " L addr,size", " S addr,size", " M addr,size". Other
+ * lines are messages. Returns true for an access.
+ */
 static bool replay_line(const char *s)
 {
 	char kind = s[0] == ' ' ? s[1] : s[0];

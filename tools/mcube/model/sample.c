@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Samplers: every period-th event of a kind, with its address, into the ring.
+ * Samplers: write every period-th event of a kind, with its address, to the ring.
  *
- * The guest starts and stops samplers by writing to the shared memory, without
- * telling anybody: they are looked at whenever counters are published.
+ * The guest starts and stops samplers by writing to the shared memory. The model is
+ * not notified, so it reads the samplers whenever it copies the counters to the
+ * guest.
  */
-#include "model.h"
+#include "sample.h"
 
 static bool has_address(unsigned int event)
 {
@@ -23,7 +24,10 @@ static bool has_address(unsigned int event)
 	return false;
 }
 
-/* See what the guest wants sampled. */
+/**
+ * samplers_refresh - read which events the guest samples
+ * @v:	the CPU
+ */
 void samplers_refresh(struct vcpu *v)
 {
 	for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
@@ -43,7 +47,13 @@ void samplers_refresh(struct vcpu *v)
 		vcpu_forget(v);
 }
 
-/* One event for those samplers that count it; the ones whose period is full. */
+/**
+ * samplers_count - count an event for the samplers that sample it
+ * @v:		the CPU
+ * @event:	the event
+ *
+ * Return: the samplers whose period is complete, a bit for each.
+ */
 unsigned int samplers_count(struct vcpu *v, enum sim_event event)
 {
 	unsigned int full = 0;
@@ -51,7 +61,7 @@ unsigned int samplers_count(struct vcpu *v, enum sim_event event)
 	for (unsigned int i = 0; i < SIM_SAMPLERS; i++) {
 		struct sim_sampler *s = &v->shared->sampler[i];
 
-		/* A period of 0: switched off since samplers were looked at. */
+		/* The guest may have set the period to 0 since samplers_refresh(). */
 		if (!(v->by_event[event] & 1u << i) || !s->period)
 			continue;
 		if (s->left > 1) {
@@ -64,7 +74,17 @@ unsigned int samplers_count(struct vcpu *v, enum sim_event event)
 	return full;
 }
 
-/* Write an access into the ring, once for each sampler that chose it. */
+/**
+ * sample_write - write an access to the ring, once for each sampler
+ * @v:		the CPU
+ * @r:		the request of the access
+ * @want:	the samplers that chose the access, a bit for each
+ * @time:	modelled time of the access
+ * @latency:	cycles that the access took
+ * @flags:	level and row, SIM_SAMPLE_*
+ *
+ * Samples that find the ring full are counted as lost.
+ */
 void sample_write(struct vcpu *v, const struct request *r, unsigned int want,
 		  uint64_t time, uint64_t latency, unsigned int flags)
 {

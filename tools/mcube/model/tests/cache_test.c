@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Caches: patterns whose misses can be worked out, and brute force.
+ * Caches: patterns with known misses, and a comparison with a second implementation.
  */
 #include "rig.h"
 
-/* Misses of one more pass over lines 0, step, 2 * step, ... after some passes. */
+/* Misses of the last of four passes over lines 0, step, 2 * step, ... */
 static u64 pass_misses(struct rig *r, u64 lines, u64 step)
 {
 	u64 before = 0;
@@ -24,8 +24,8 @@ TEST(lru_cliff)
 		u64 sets, nr;
 	} cases[] = {
 		{ "64K", "16", 64, 16 }, { "4M", "16", 4096, 16 }, { "32K", "1", 512, 1 },
-		{ "36K", "12", 48, 12 },	/* sets are no power of two */
-		{ "1216", "19", 1, 19 },	/* one single set */
+		{ "36K", "12", 48, 12 },	/* the number of sets is no power of two */
+		{ "1216", "19", 1, 19 },	/* a single set */
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -44,7 +44,7 @@ TEST(lru_cliff)
 	}
 }
 
-/* The same cliff at the private levels, seen by the requests that pass them. */
+/* The same cliff at the private levels, in the requests that miss there. */
 TEST(private_levels)
 {
 	for (u64 n = 7; n <= 10; n++) {
@@ -85,7 +85,7 @@ TEST(strides)
 		model_clear(&r->model);
 		EXPECT_EQ(pass_misses(r, holds + (64 >> k), 1 << k), holds + (64 >> k));
 		model_clear(&r->model);
-		/* One line too many: its set misses always, the others never. */
+		/* One line too many: the lines of its set always miss, the others never. */
 		EXPECT_EQ(pass_misses(r, holds + 1, 1 << k), 17);
 		rig_free(r);
 	}
@@ -118,7 +118,7 @@ TEST(colors_do_not_conflict)
 	rig_free(r);
 }
 
-/* What follows is the textbook, written differently: stamps, and way by way. */
+/* A second implementation, by the textbook: stamps of use, each way by itself. */
 struct reference {
 	u64 line[64][16];
 	u64 stamp[64][16];
@@ -148,7 +148,7 @@ static int reference_victim(struct reference *f, unsigned int set, unsigned int 
 	}
 }
 
-/* True for a hit; *written is set if a dirty line had to go. */
+/* Returns true for a hit; *written is set if a dirty line was evicted. */
 static bool reference_access(struct reference *f, unsigned int sets, unsigned int ways, bool srrip,
 			     u64 line, bool store, u64 now, bool *written)
 {
@@ -211,7 +211,7 @@ TEST(replacement_against_brute_force)
 	}
 }
 
-/* Half a set is in use again and again; a scan as long as the set passes by. */
+/* Half a set is reused again and again, between scans as long as the set. */
 static u64 misses_under_scans(const char *policy)
 {
 	struct rig *r = rig_make(1, "llc.size", "1K", "llc.policy", policy, NULL);
@@ -238,7 +238,7 @@ TEST(srrip_resists_scans)
 	EXPECT_EQ(misses_under_scans("srrip"), 0);
 }
 
-/* Of the first level, too, where a line that is used in a row is not looked up. */
+/* In the first level, too, where vcpu_repeat() could skip the lookup of a hit. */
 TEST(srrip_in_the_first_level)
 {
 	struct rig *r = rig_make(1, "l1.size", "256", "l1.ways", "4", "l1.policy", "srrip", NULL);
@@ -254,7 +254,7 @@ TEST(srrip_in_the_first_level)
 	rig_free(r);
 }
 
-/* Each line that was stored to is written back once, when it leaves. */
+/* Each line that was stored to is written back once, when it is evicted. */
 TEST(write_backs)
 {
 	struct rig *r = rig_make(1, NULL);
@@ -262,7 +262,7 @@ TEST(write_backs)
 
 	for (u64 l = 0; l < lines; l++)
 		rig_access(r, 0, l * LINE, true, 0);
-	rig_load_line(r, lines);	/* pushes the last dirty line out of L1 */
+	rig_load_line(r, lines);	/* evicts the last dirty line from L1 */
 	EXPECT_EQ(rig_count(r, 0, SIM_LLC_WRITEBACKS), 1);
 	for (u64 l = lines + 1; l < 2 * lines; l++)
 		rig_load_line(r, l);
@@ -275,7 +275,7 @@ TEST(write_backs)
 	rig_free(r);
 }
 
-/* A private level writes back into the last level; if the line is gone, to DRAM. */
+/* A private level writes back to the last level, or to DRAM if the line is not there. */
 TEST(write_backs_of_private_levels)
 {
 	struct rig *r = rig_make(1, "l1.size", "32K", "l1.ways", "8", "llc.size", "1K",
@@ -299,7 +299,7 @@ TEST(write_backs_of_private_levels)
 	r = rig_make(1, "l2.size", "512", "l2.ways", "8", "llc.size", "64", "llc.ways", "1", NULL);
 	for (u64 l = 0; l < 100; l++)
 		rig_access(r, 0, l * LINE, true, 0);
-	/* The last line is dirty in L1, seven before it in L2, and all others went out. */
+	/* The last line is dirty in L1, the 7 before it in L2; the others were written. */
 	EXPECT_EQ(rig_count(r, 0, SIM_DRAM_ACCESSES) - rig_count(r, 0, SIM_LLC_MISSES), 92);
 	rig_free(r);
 }
@@ -319,7 +319,7 @@ TEST(prefetcher_on_a_stream)
 {
 	static const struct {
 		const char *kind, *degree;
-		u64 misses;	/* per page: none but what starts it */
+		u64 misses;	/* per page: those that train the prefetcher */
 	} cases[] = {
 		{ "none", "1", 64 }, { "next", "1", 1 }, { "next", "4", 1 },
 		{ "stride", "1", 3 }, { "stride", "4", 3 },
@@ -340,13 +340,13 @@ TEST(prefetcher_follows_strides)
 {
 	struct rig *r = rig_make(1, "llc.size", "1M", "prefetch.kind", "stride", NULL);
 
-	/* Down the page by three lines, two pages in turn. */
+	/* Down the page by three lines, alternating between two pages. */
 	for (u64 i = 0; i < 21; i++) {
 		rig_load_line(r, 63 - 3 * i);
 		rig_load_line(r, 64 + 63 - 3 * i);
 	}
 	EXPECT_EQ(rig_count(r, 0, SIM_LLC_MISSES), 2 * 3);
-	/* The last of each ends at line 3, the one after that is line 0. */
+	/* Each page is read down to line 3; the last prefetch is of line 0. */
 	EXPECT_EQ(rig_count(r, 0, SIM_PREFETCHES), 2 * (21 - 3 + 1));
 	rig_free(r);
 

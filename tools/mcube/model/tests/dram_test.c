@@ -2,9 +2,9 @@
 /*
  * DRAM: rows, banks and buses with known counts and known cycles.
  *
- * The machine here: banks by address bits 13 and 14, channels by bit 15, rows of
- * 8 KiB; rp 100, rcd 40, cas 20, burst 5, and 7 cycles on the way. The last level
- * has one line, so that everything reaches DRAM.
+ * The machine: banks by address bits 13 and 14, channels by bit 15, rows of 8 KiB;
+ * rp 100, rcd 40, cas 20, burst 5, base 7. The last level has one line, so every
+ * access reaches DRAM.
  */
 #include "rig.h"
 
@@ -47,7 +47,7 @@ TEST(rows)
 		rig_access(r, 0, ROW(i % 2), false, 0);
 	expect_rows(r, 0, 127, 1, 100);
 	EXPECT_EQ(rig_count(r, 0, SIM_CYCLES) - before, 100 * (RP + RCD + CAS + BURST + BASE));
-	/* The same rows in different banks: open for good. */
+	/* A row in each of three other banks: they stay open. */
 	for (u64 i = 1; i <= 100; i++)
 		rig_access(r, 0, ROW(7) | BANK(1 + i % 3), false, 0);
 	expect_rows(r, 0, 127 + 97, 4, 100);
@@ -62,8 +62,8 @@ TEST(rows)
 }
 
 /*
- * Two CPUs, each with a row of its own. The emulator runs one for a long time, then
- * the other: only by merging do they meet.
+ * Two CPUs, each with a row of its own. The emulator runs one CPU for a long time, then
+ * the other. Only the weave makes their requests meet.
  */
 static struct rig *lockstep(u64 a, u64 b)
 {
@@ -82,7 +82,7 @@ TEST(lockstep_conflicts_in_one_bank)
 
 	expect_rows(r, 0, 0, 1, 999);
 	expect_rows(r, 1, 0, 0, 1000);
-	/* Each waits for the other all the time. */
+	/* Each CPU always waits for the other. */
 	EXPECT_GE(rig_count(r, 1, SIM_BANK_WAITS), 999u * RP);
 	rig_free(r);
 }
@@ -109,7 +109,7 @@ TEST(banks_of_a_channel_share_its_bus)
 	rig_free(r);
 }
 
-/* Three banks are ready at once, and their data follow each other. */
+/* Three banks are ready at the same time, and their data share the bus in turn. */
 TEST(bursts_queue_up)
 {
 	struct rig *r = make(3);
@@ -142,7 +142,7 @@ TEST(row_hits_go_first)
 	EXPECT_EQ(rig_count(r, 1, SIM_BANK_WAITS), RCD + 2 * BURST - 10);
 	rig_free(r);
 
-	/* Not if it comes when the other is already being served. */
+	/* CPU 2 does not go first if it asks when CPU 1 is already being served. */
 	r = make(3);
 	rig_access(r, 0, ROW(1), false, 0);
 	rig_access(r, 1, ROW(2), false, 10);
@@ -151,7 +151,7 @@ TEST(row_hits_go_first)
 	rig_free(r);
 }
 
-/* More write-backs than the controller can hold. */
+/* More write-backs than DRAM_PENDING. */
 TEST(many_write_backs)
 {
 	struct rig *r = rig_make(1, "l1.size", "256K", "l1.ways", "1", "llc.size", "64",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Machine descriptions: what is refused; that those in machines/ are what their
- * comments say; and that what they tell the guest's kernel about colors and banks,
- * read by the kernel's own code, is what the model does.
+ * Machine descriptions: bad values are refused; descriptions in machines/ match their
+ * comments; and their color_map and bank_map, parsed by the kernel's own code, match
+ * the colors and banks of the model.
  */
 #include "rig.h"
 
@@ -114,7 +114,7 @@ static u64 some_page(void)
 	return (get_random_u64() & ((3ull << 30) - 1)) >> 12;
 }
 
-/* Which of the sets of a slice a page uses. */
+/* Two pages have a line each in the same set. */
 static bool share_a_set(const struct address_map *a, u64 p, u64 q)
 {
 	for (u64 i = 0; i < 4096; i += a->machine->line)
@@ -138,7 +138,7 @@ static void check_maps(const char *name)
 		unsigned int pc = mcube_dim_value(&color, p), qc = mcube_dim_value(&color, q);
 		unsigned int pb = mcube_dim_value(&bank, p), qb = mcube_dim_value(&bank, q);
 
-		/* the numbers are the same, and hold for all of the page */
+		/* Kernel and model agree on the numbers, in all of the page. */
 		EXPECT_EQ(address_color(a, p << 12 | off), pc);
 		EXPECT_EQ(address_bank(a, p << 12), pb);
 		EXPECT_EQ(address_bank(a, p << 12 | off) == address_bank(a, q << 12 | off),
@@ -169,7 +169,7 @@ TEST(slices_are_used_evenly)
 	u64 in[4] = { }, line, in_page[4];
 	unsigned int sets[8192] = { };
 
-	/* 32 MiB in sequence: each slice, each set, exactly as often. */
+	/* 32 MiB in sequence use each slice equally often, and each set. */
 	for (line = 0; line < 1 << 19; line++) {
 		in[address_slice(a, line * 64)]++;
 		sets[address_index(a, line * 64)]++;
@@ -178,7 +178,7 @@ TEST(slices_are_used_evenly)
 		EXPECT_EQ(in[i], 1 << 17);
 	for (unsigned int i = 0; i < 8192; i++)
 		EXPECT_EQ(sets[i], 64);
-	/* And within each page. */
+	/* Each page uses each slice equally often. */
 	for (unsigned int n = 0; n < 1000; n++) {
 		u64 page = some_page();
 

@@ -76,7 +76,7 @@ void rig_access(struct rig *r, unsigned int cpu, u64 address, bool store, u64 bu
 	struct vcpu *v = &r->model.vcpu[cpu];
 
 	v->left -= busy;
-	/* Virtual addresses are others, to tell the two apart. */
+	/* Virtual addresses differ, so that a test notices a mix-up. */
 	model_access(&r->model, v, address | 1ull << 47, address, store, 0x401000);
 }
 

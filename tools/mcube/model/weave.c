@@ -1,30 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The shared levels: requests of all CPUs in the order of modelled time.
+ * The weave phase: the shared levels serve the requests of all CPUs in the order of
+ * modelled time.
  *
- * Each CPU has one clock and waits for its demand requests. The next event is
- * the earliest of: the head of a CPU's queue, at its clock plus its gap; and a
- * DRAM bank that takes a waiting request. An access is over, and its CPU's
- * clock known, when its data are there; only then is that CPU's next request in
- * the running.
+ * The idea is the bound-weave algorithm of ZSim (Sanchez and Kozyrakis, ZSim: Fast
+ * and Accurate Microarchitectural Simulation of Thousand-Core Systems, ISCA 2013):
+ * the CPUs run apart from each other for a short interval and record their requests
+ * (bound phase), then the requests of all CPUs are simulated together to get their
+ * real latencies (weave phase). Differences:
  *
- * A CPU with nothing queued may yet ask for something, at its clock plus the
- * cycles that it has run since: beyond that time nothing is served, or the order
- * would depend on the quantum. What is left stays queued to the next merge.
- * Only where everything has to be settled (all) that bound is ignored: the guest
- * reads its counters. Who is behind then and asks for a line or a bank finds what
- * was served before its time, but does not wait for it (dram_settle()).
+ *  - ZSim looks up all caches in the bound phase, in the order in which accesses
+ *    arrive. Here the last level is looked up in the weave phase, so hits and misses
+ *    of all CPUs follow modelled time as well.
+ *  - ZSim weaves every interval completely. Here a weave stops where a CPU could
+ *    still make an earlier request, and the rest stays queued. So for given accesses
+ *    of each CPU the length of the interval does not change the counters.
+ *  - In the bound phase of ZSim an access takes the latency without contention, a
+ *    lower bound. Here it takes a moving average of the latencies so far. Only the
+ *    end of the quantum depends on that estimate (quantum.c).
+ *  - ZSim runs both phases in parallel. Here both run in the emulator's thread.
+ *  - ZSim models out-of-order CPUs and coherence. Here a CPU waits for each demand
+ *    request, and private levels are not coherent.
+ *
+ * Each CPU has a clock. There are two kinds of events: a CPU makes the request at the
+ * head of its queue, at its clock plus the gap of the request; and a DRAM bank takes
+ * a waiting request. The next event is always the earliest. When the data of a demand
+ * request arrive, the clock of its CPU moves there, and only then can the next
+ * request of that CPU be the earliest.
+ *
+ * A CPU with an empty queue may still make a request, at its clock plus its trailing
+ * cycles or later. Nothing beyond that time is served, or the order would depend on
+ * the quantum. The bound is ignored (@all) where all requests have to be served
+ * because the guest reads its counters. A CPU that is behind then finds the lines and
+ * rows that later requests left, but it does not wait for these requests
+ * (dram_clamp()).
  */
-#include "model.h"
+#include "weave.h"
 
-static void pass(struct vcpu *v, uint64_t cycles)
+#include "prefetch.h"
+#include "sample.h"
+
+static void advance(struct vcpu *v, uint64_t cycles)
 {
 	v->clock += cycles;
 	v->count[SIM_CYCLES] += cycles;
 }
 
-/* A request that DRAM has carried out. */
-static void finish(struct model *m, const struct dram_done *done)
+/* DRAM has completed a request. */
+static void complete(struct model *m, const struct dram_done *done)
 {
 	const struct dram_request *d = &done->request;
 	struct sim_figures *bank = &m->header->bank[d->bank];
@@ -52,7 +75,7 @@ static void finish(struct model *m, const struct dram_done *done)
 	if (!d->awaited)
 		return;
 	v->count[SIM_BANK_WAITS] += done->waited;
-	/* Write-backs and prefetches have no address to show, so only these count. */
+	/* Write-backs and prefetches have no instruction: only demand is sampled. */
 	if (done->row == ROW_HIT)
 		want = sampled(v, SIM_ROW_HITS);
 	else if (done->row == ROW_CONFLICT)
@@ -63,7 +86,7 @@ static void finish(struct model *m, const struct dram_done *done)
 	if (want)
 		sample_write(v, &v->waiting, want, v->clock,
 			     latency + m->l1_cost + m->l2_cost + m->machine.hidden, flags);
-	pass(v, latency);
+	advance(v, latency);
 	v->blocked = false;
 }
 
@@ -73,7 +96,7 @@ static void serve_dram(struct model *m)
 
 	m->served = m->dram.next;
 	dram_serve(&m->dram, &done);
-	finish(m, &done);
+	complete(m, &done);
 }
 
 static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time,
@@ -84,7 +107,7 @@ static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint6
 	dram_submit(&m->dram, paddr, time, v->index, awaited);
 }
 
-/* Put a line into the last level; what it pushes out goes to DRAM if dirty. */
+/* Put a line into the last level. If the victim is dirty, write it to DRAM. */
 static void fill(struct model *m, struct vcpu *v, unsigned int index, uint64_t paddr,
 		 unsigned int owner, uint64_t time)
 {
@@ -155,10 +178,10 @@ static void demand(struct model *m, struct vcpu *v, struct request *r)
 	v->latency += ((int)m->llc_cost * 16 - (int)v->latency) / 16;
 	if (r->want)
 		sample_write(v, r, r->want, v->clock, m->machine.llc.latency, 3);
-	pass(v, m->llc_cost);
+	advance(v, m->llc_cost);
 }
 
-/* A dirty line of the private levels: into the last level if it is there. */
+/* A dirty line of the private levels goes to the last level, or to DRAM on a miss. */
 static void write_back(struct model *m, struct vcpu *v, const struct request *r)
 {
 	unsigned int index = address_index(&m->map, r->paddr);
@@ -175,7 +198,7 @@ static void serve_cpu(struct model *m, struct vcpu *v)
 	struct request *r = &v->queue[v->head++ % QUEUE_SIZE];
 
 	v->queued_gap -= r->gap;
-	pass(v, r->gap);
+	advance(v, r->gap);
 	m->served = v->clock;
 	switch (r->kind) {
 	case REQUEST_DEMAND:
@@ -193,7 +216,10 @@ static void serve_cpu(struct model *m, struct vcpu *v)
 	}
 }
 
-/* The CPU with the earliest request, or that may yet have one; NULL if none. */
+/*
+ * The CPU whose next request is earliest, be it queued or still to come; NULL if no
+ * CPU can make a request. A CPU that waits for DRAM makes no request before.
+ */
 static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
 {
 	struct vcpu *first = NULL;
@@ -219,8 +245,12 @@ static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
 	return first;
 }
 
-/* Serve what is queued; all: even if a CPU might still ask for something earlier. */
-void model_merge(struct model *m, bool all)
+/**
+ * model_weave - serve queued requests in the order of modelled time
+ * @m:		the model
+ * @all:	serve all requests, even if a CPU may still make an earlier request
+ */
+void model_weave(struct model *m, bool all)
 {
 	for (;;) {
 		uint64_t when;
@@ -239,7 +269,7 @@ void model_merge(struct model *m, bool all)
 
 		if (v->blocked || !queue_empty(v))
 			continue;
-		pass(v, vcpu_trailing(v));
+		advance(v, vcpu_trailing(v));
 		v->mark = v->left;
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time: that requests of several CPUs meet in the order of modelled time, however
- * the emulator slices its turns; samplers; who is charged.
+ * Quantum and weave: requests of several CPUs meet in the order of modelled time,
+ * whatever the quantum; samplers; owners that are charged.
  */
 #include "rig.h"
 
@@ -18,7 +18,7 @@ static struct rig *busy_machine(const char *quantum)
 			"quantum", quantum, NULL);
 }
 
-/* Step i of a CPU: some instructions and an access, both by a hash of i. */
+/* Step i of a CPU: instructions and an access, both by a hash of i. */
 static bool step(struct rig *r, unsigned int cpu, unsigned int i)
 {
 	u64 x = (i * 3ull + cpu + 1) * 0x9e3779b97f4a7c15ull;
@@ -34,7 +34,7 @@ static bool step(struct rig *r, unsigned int cpu, unsigned int i)
 	return end;
 }
 
-/* What the emulator does: each CPU in turn, until the model sends it away. */
+/* Like the emulator: dispatch each CPU in turn, until the model asks it to leave. */
 static void emulate(struct rig *r, unsigned int sync_every)
 {
 	unsigned int done[CPUS] = { }, cpu = 0, ended = 0, steps = 0;
@@ -42,13 +42,13 @@ static void emulate(struct rig *r, unsigned int sync_every)
 	while (ended < CPUS) {
 		struct vcpu *v = &r->model.vcpu[cpu];
 
-		model_turn(&r->model, v);
+		model_dispatch(&r->model, v);
 		while (done[cpu] < STEPS) {
 			bool end = step(r, cpu, done[cpu]++);
 
 			if (sync_every && !(++steps % sync_every))
 				model_sync(&r->model);
-			else if (end && model_epoch(&r->model, v))
+			else if (end && model_quantum_end(&r->model, v))
 				break;
 		}
 		if (done[cpu] == STEPS) {
@@ -99,9 +99,9 @@ TEST(the_quantum_does_not_matter)
 }
 
 /*
- * Who reads counters has all that was asked for served at once, also of CPUs that
- * are ahead. The others shall not wait for what happened in their future; but if it
- * is read all the time, much oftener than once in a quantum, few of them meet.
+ * A read of the counters serves all requests, even of CPUs that are ahead. CPUs that
+ * are behind must not wait for these requests, which are in their future. With many
+ * reads per quantum, few requests of different CPUs meet.
  */
 TEST(reading_delays_nobody)
 {
@@ -172,51 +172,51 @@ TEST(figures_add_up)
 	rig_free(r);
 }
 
-/* Two CPUs that would meet are merged by time; one that is halted is not waited for. */
+/* A request waits for a CPU that may still make an earlier request, unless halted. */
 TEST(idle_cpus_hold_nobody_back)
 {
 	struct rig *r = rig_make(2, NULL);
 	struct vcpu *v = r->model.vcpu;
 
 	rig_access(r, 0, 0, false, 100);
-	model_merge(&r->model, false);
+	model_weave(&r->model, false);
 	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 0);	/* CPU 1 might ask at time 0 */
 	v[1].left -= 99;
-	model_merge(&r->model, false);
+	model_weave(&r->model, false);
 	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 0);
 	v[1].left -= 2;
-	model_merge(&r->model, false);
+	model_weave(&r->model, false);
 	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 1);
 
 	rig_access(r, 0, 4096, false, 1000);
 	model_idle(&r->model, &v[1]);
-	model_merge(&r->model, false);
+	model_weave(&r->model, false);
 	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 2);
-	/* When it wakes up it is as late as the others, and has not been busy. */
-	model_turn(&r->model, &v[1]);
+	/* After it wakes up its clock is that of the others, without busy cycles. */
+	model_dispatch(&r->model, &v[1]);
 	EXPECT_FALSE(v[1].idle);
 	EXPECT_EQ(v[1].clock, v[0].clock);
 	EXPECT_EQ(v[1].count[SIM_CYCLES], 101);
 	rig_free(r);
 }
 
-/* A CPU that the emulator cannot run, though it was never seen to halt. */
-TEST(a_cpu_without_turns_is_idle)
+/* A CPU that the emulator does not dispatch, though it executed no HLT. */
+TEST(a_cpu_without_dispatch_is_idle)
 {
 	struct rig *r = rig_make(3, NULL);
 	struct vcpu *v = r->model.vcpu;
-	unsigned int turns = 0;
+	unsigned int nr = 0;
 
-	for (; turns < 20 && v[0].count[SIM_LLC_REFS] < 100; turns++) {
-		struct vcpu *w = &v[turns % 2];	/* never CPU 2 */
+	for (; nr < 20 && v[0].count[SIM_LLC_REFS] < 100; nr++) {
+		struct vcpu *w = &v[nr % 2];	/* never CPU 2 */
 
-		model_turn(&r->model, w);
+		model_dispatch(&r->model, w);
 		while (!vcpu_instructions(&r->model, w, 10))
 			rig_access(r, w->index, (u64)w->left % 64 * 4096, false, 0);
-		while (!model_epoch(&r->model, w) && !vcpu_instructions(&r->model, w, 10))
+		while (!model_quantum_end(&r->model, w) && !vcpu_instructions(&r->model, w, 10))
 			rig_access(r, w->index, (u64)w->left % 64 * 4096, false, 0);
 	}
-	EXPECT_LT(turns, 20u);
+	EXPECT_LT(nr, 20u);
 	EXPECT_TRUE(v[2].idle);
 	rig_free(r);
 }
@@ -285,7 +285,7 @@ TEST(samplers)
 	EXPECT_EQ(got[7], rig_count(r, 0, SIM_LLC_REFS) / 5);
 	EXPECT_EQ(c->sampler[0].left, 10);
 	EXPECT_EQ(c->sampler[2].left, 7 - 500 % 7);
-	/* Off means off, even before the model has looked. */
+	/* A sampler with period 0 is off, even before the model has read it. */
 	for (unsigned int i = 0; i < SIM_SAMPLERS; i++)
 		c->sampler[i].period = 0;
 	for (u64 i = 0; i < 1000; i++)
@@ -319,7 +319,7 @@ TEST(a_full_ring_loses_samples)
 	rig_free(r);
 }
 
-/* The line that was used just before needs no lookup; all is counted all the same. */
+/* An access to the line of the access before needs no lookup, but is counted. */
 TEST(repeated_lines)
 {
 	struct rig *r = rig_make(1, "l1.latency", "4", "llc.latency", "4", "cpu.hidden", "1",
@@ -339,7 +339,7 @@ TEST(repeated_lines)
 	EXPECT_EQ(rig_count(r, 0, SIM_STORES), 2);
 	EXPECT_EQ(rig_count(r, 0, SIM_LLC_REFS), 1);
 	EXPECT_EQ(rig_count(r, 0, SIM_CYCLES), 5 * 3);
-	/* A sampler of accesses has to see every single one. */
+	/* A sampler of accesses has to see every access. */
 	sampler(r, 0, SIM_ACCESSES, 100);
 	EXPECT_FALSE(vcpu_repeat(&r->model, v, 0x1000, 8, false));
 	model_access(&r->model, v, 0x1000, 0x5000, false, 0);
@@ -347,7 +347,7 @@ TEST(repeated_lines)
 	rig_free(r);
 }
 
-/* More requests in a quantum than the queue holds. */
+/* More requests in a quantum than QUEUE_SIZE. */
 TEST(a_full_queue)
 {
 	struct rig *r = rig_make(2, "quantum", "100000000", NULL);
