@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""The model itself: is it right, is it quick, does it cost nothing when off?
+"""The model itself: its agreement with another simulator, its speed, its cost while off.
 
 Three measurements, in one run:
 
@@ -8,16 +8,17 @@ Three measurements, in one run:
                 valgrind's lackey, through the model's core: data accesses that miss
                 the last level. One CPU, virtual addresses taken as physical, LRU.
     speed       seconds for 10^8 modelled accesses of a guest with two CPUs, mixed
-                loads and stores, with everything on: slices, SRRIP, stride
-                prefetcher, DRAM, samplers on both CPUs
+                loads and stores, with all parts of the model on: slices, SRRIP,
+                stride prefetcher, DRAM, samplers on both CPUs
     off         user CPU seconds of QEMU for the same guest without a plugin and with
-                the plugin while the model is off: booting, a loop of loads and stores,
-                and programs being started. Run in turn; the median of the pairs'
-                ratios, so that one run on a host that was quicker for a while does
-                not decide. It is the translation of code that costs more: a fifth of
-                a short boot, a twentieth of a long computation.
+                the plugin while the model is off: boot, a loop of loads and stores,
+                and program starts. The two variants alternate; the result is the
+                median of the ratios of the pairs, so that a run on a temporarily
+                faster host does not decide. The plugin makes the translation of code
+                more expensive: a fifth of a short boot, a twentieth of a long
+                computation.
 
-Only the last two depend on this machine and what else it does.
+Only speed and off depend on the host and on its other load.
 """
 
 import argparse
@@ -47,7 +48,7 @@ LASTS = ((1 << 20, 16, 64), (1 << 17, 8, 64))
 
 
 def trace_programs(folder, numbers):
-    """[(name, argv)] of programs to trace; a real one and patterns of known kind."""
+    """[(name, argv)] of programs to trace: a real program and known patterns."""
     text = folder / "numbers.txt"
     rnd = random.Random(1)
     text.write_text("".join(f"{rnd.getrandbits(40)}\n" for _ in range(numbers)), "ascii")
@@ -60,12 +61,12 @@ def trace_programs(folder, numbers):
 
 
 def environment():
-    """The same for both tools, and as little as may be: it lies on the stack."""
+    """Equal for both tools, and small, since it lies on the stack of the program."""
     return {"PATH": os.environ["PATH"], "LC_ALL": "C"}
 
 
 def replay(argv, last):
-    """Trace a program into the model; its counts."""
+    """Trace a program into the model; returns the counts."""
     keys = [f"l1.size={FIRST[0]}", f"l1.ways={FIRST[1]}", f"line={FIRST[2]}", "l2.size=0",
             f"llc.size={last[0]}", f"llc.ways={last[1]}"]
     tool = [str(modelled.build() / "mcube-model-replay"),
@@ -82,7 +83,7 @@ def replay(argv, last):
 
 
 def cachegrind(argv, last, folder):
-    """The same program through cachegrind; its events."""
+    """Run the same program in cachegrind; returns the events."""
     out = folder / "cachegrind.out"
     got = subprocess.run(
         ["setarch", "-R", "valgrind", "-q", "--tool=cachegrind", "--cache-sim=yes",
@@ -124,7 +125,7 @@ def agreement(args):
 
 
 def boot(args, model):
-    """A guest for speed and off."""
+    """The guest of speed and off."""
     guest = Guest(args.kernel or image(), smp=CPUS, mem="1G", model=model)
     guest.root.file(lab.guest_tool("mcube-model"), "/guest/mcube-model")
     return guest
@@ -156,8 +157,8 @@ def speed(args):
 def cpu_seconds(args, model, name):
     """User CPU time that QEMU takes for the guest of the off measurement.
 
-    System time is left out: how many pages the host clears for a guest depends on
-    how many huge pages it has left.
+    System time is left out: the number of pages that the host clears for a guest
+    depends on the number of huge pages that are free.
     """
     script = (f"/guest/mcube-model work -p mixed -k 4096 -n {args.off_accesses}\n"
               f"for i in $(seq {args.off_programs}); do busybox true; done\n")
@@ -171,7 +172,7 @@ def cpu_seconds(args, model, name):
 
 
 def off(args):
-    """What the plugin costs while the model is off."""
+    """The cost of the plugin while the model is off."""
     runs = {"none": [], "off": []}
     for _ in range(args.off_runs):
         runs["none"].append(cpu_seconds(args, None, "none"))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The perf tool on the mcube_sim PMU, as the admin guide has it, in a guest of
+# The perf commands of the admin guide on the mcube_sim PMU, in a guest of
 # tools/mcube/dev/guests_model.py. The work is dd from /dev/zero: the kernel
 # clears a buffer of 4 MiB four times, 64 lines a page, far more than the last
 # level holds. KTAP on standard output.
@@ -28,7 +28,7 @@ check() {
 	fi
 }
 
-# The count of an event in perf's output with -x,
+# The count of event $1 in $2, a file that perf wrote with -x,
 count() {
 	awk -F, -v e="$pmu/$1/" '$3 == e { print $1 }' "$2"
 }
@@ -50,7 +50,7 @@ check "stat: requests and row conflicts"
 
 perf stat -x, -o log -a -e $pmu/llc_misses/ -- "${work[@]}" 2>noise
 [ "$(count llc_misses log)" -ge $((lines * 9 / 10)) ]
-check "stat -a: the whole machine has as many at least"
+check "stat -a: the whole machine has at least as many misses"
 
 perf stat -x, -o log -e "{$pmu/llc_misses/,$pmu/accesses/,page-faults}" -- "${work[@]}" 2>noise
 [ "$(count llc_misses log)" -ge $((lines * 9 / 10)) ] && ! grep -q "not counted" log
@@ -61,12 +61,12 @@ perf record -q -o data -e $pmu/llc_misses/ -c 1000 -d --phys-data -W \
 perf script -i data -F comm,ip,sym,addr,phys_addr,weight,data_src >samples 2>>log
 taken=$(wc -l <samples)
 [ "$taken" -ge $((lines * 9 / 10000)) ] && [ "$taken" -le $((lines * 12 / 10000 + 20)) ]
-check "record -c 1000: one sample for a thousand misses"
+check "record -c 1000: a sample for each thousand misses"
 [ "$(grep -c "RAM" samples)" -eq "$taken" ]
-check "record -d: all of them came from DRAM"
+check "record -d: DRAM served all sampled misses"
 [ "$(grep -c "clear_page\|rep_stos" samples)" -ge $((taken * 9 / 10)) ]
 cut -c1-200 samples | head -5 >log
-check "record: the functions that clear are named"
+check "record: samples name the functions that clear"
 
 perf report -i data --stdio --mem-mode --sort=mem,sym >log 2>&1 &&
 	grep -q "RAM hit.*\(clear_page\|rep_stos\)" log
@@ -77,7 +77,7 @@ perf record -q -o data -a -e $pmu/llc_misses/ -e $pmu/row_conflicts/ -c 1000 \
 perf script -i data -F comm,event >samples 2>>log
 [ "$(grep -c "dd .*llc_misses" samples)" -ge $((lines * 8 / 10000)) ] &&
 	grep -q "dd .*row_conflicts" samples
-check "record -a: two events, the task is named"
+check "record -a: two events, samples name the task"
 
 perf record -q -o data -e $pmu/accesses/ -- "${work[@]}" >log 2>&1
 [ "$(perf script -i data -F comm 2>>log | grep -c dd)" -gt 10 ]
