@@ -42,24 +42,24 @@ static void put_all(struct mcube_bins *b, const u8 *order, unsigned int n)
 		mcube_bins_put(b, order[i]);
 }
 
-static bool takes(struct mcube_bins *b, const u8 *expect, unsigned int n)
+static void check_takes(struct __test_metadata *_metadata, struct mcube_bins *b,
+			const u8 *expect, unsigned int n)
 {
 	unsigned int i;
-	bool ok = true;
 
 	for (i = 0; i < n; i++)
-		ok &= EXPECT_EQ(mcube_bins_take(b), expect[i]);
-	return ok;
+		EXPECT_EQ(mcube_bins_take(b), expect[i]);
 }
 
 /* Figure 8(b): eight frames, five taken, freed in some order, five taken. */
-static struct mcube_bins *figure_8b(const u8 *freed)
+static struct mcube_bins *figure_8b(struct __test_metadata *_metadata,
+				    const u8 *freed)
 {
 	static const u8 first[] = { 7, 3, 5, 1, 6 };
 	struct mcube_bins *b = fresh(0, 3);
 
 	fill(b, MCUBE_SEED_PAPER, 0);
-	EXPECT_TRUE(takes(b, first, 5));
+	check_takes(_metadata, b, first, 5);
 	put_all(b, freed, 5);
 	return b;
 }
@@ -69,7 +69,7 @@ TEST(figure_8b_walk_through)
 	static const u8 freed[] = { 7, 3, 5, 1, 6 };
 	static const u8 again[] = { 6, 1, 5, 3, 7 };
 
-	takes(figure_8b(freed), again, 5);
+	check_takes(_metadata, figure_8b(_metadata, freed), again, 5);
 }
 
 TEST(figure_8b_third_claim_as_the_rules_have_it)
@@ -77,7 +77,7 @@ TEST(figure_8b_third_claim_as_the_rules_have_it)
 	static const u8 freed[] = { 6, 7, 1, 3, 5 };
 	static const u8 again[] = { 5, 3, 1, 7, 6 };
 
-	takes(figure_8b(freed), again, 5);
+	check_takes(_metadata, figure_8b(_metadata, freed), again, 5);
 }
 
 TEST(figure_8b_third_claim_with_its_erratum)
@@ -85,7 +85,7 @@ TEST(figure_8b_third_claim_with_its_erratum)
 	static const u8 freed[] = { 5, 7, 1, 3, 6 };
 	static const u8 printed[] = { 6, 3, 1, 5, 7 };
 
-	takes(figure_8b(freed), printed, 5);
+	check_takes(_metadata, figure_8b(_metadata, freed), printed, 5);
 }
 
 TEST(fresh_container_in_paper_order)
@@ -100,7 +100,8 @@ TEST(fresh_container_in_paper_order)
 }
 
 /* All that the invariant says, checked frame by frame and group by group. */
-static bool check(const struct mcube_bins *b, const bool *free)
+static void check(struct __test_metadata *_metadata, const struct mcube_bins *b,
+		  const bool *free)
 {
 	unsigned int level, off, n = 1U << b->order, nr_free = 0;
 	static u8 seen[FRAMES];
@@ -108,24 +109,21 @@ static bool check(const struct mcube_bins *b, const bool *free)
 
 	memset(seen, 0, sizeof(seen));
 	for (level = 0; level <= b->order; level++) {
-		if (!EXPECT_EQ(!!(b->nonempty & BIT(level)),
-			       !list_empty(&b->bin[level])))
-			return false;
+		ASSERT_EQ(!!(b->nonempty & BIT(level)),
+			  !list_empty(&b->bin[level]));
 		list_for_each_entry(page, &b->bin[level], lru) {
 			off = page - b->base;
-			if (!EXPECT_EQ(page->private, level) ||
-			    !EXPECT_TRUE(!seen[off]++))
-				return false;
+			ASSERT_EQ(page->private, level);
+			ASSERT_EQ(seen[off], 0);
+			seen[off]++;
 		}
 	}
 	for (off = 0; off < n; off++) {
 		nr_free += free[off];
-		if (!EXPECT_EQ(seen[off], free[off]) ||
-		    !EXPECT_EQ(!!test_bit(off, b->free), free[off]))
-			return false;
+		ASSERT_EQ(seen[off], free[off]);
+		ASSERT_EQ(!!test_bit(off, b->free), free[off]);
 	}
-	if (!EXPECT_EQ(b->nr_free, nr_free))
-		return false;
+	ASSERT_EQ(b->nr_free, nr_free);
 	for (level = 0; level <= b->order; level++) {
 		for (off = 0; off < n; off += 1U << level) {
 			unsigned int i, reps = 0;
@@ -135,17 +133,16 @@ static bool check(const struct mcube_bins *b, const bool *free)
 				all &= free[i];
 				reps += free[i] && b->base[i].private >= level;
 			}
-			if (!EXPECT_EQ(reps, all))
-				return false;
+			ASSERT_EQ(reps, all);
 		}
 	}
-	return true;
 }
 
 enum op { PUT, TAKE, REMOVE, TAKE_FROM };
 
-/* One random operation; false once something is wrong. */
-static bool step(struct mcube_bins *b, bool *free, unsigned int bias)
+/* One random operation. */
+static void step(struct __test_metadata *_metadata, struct mcube_bins *b,
+		 bool *free, unsigned int bias)
 {
 	unsigned int n = 1U << b->order, x = get_random_u32_below(n);
 	enum op op = get_random_u32_below(100) < bias ? PUT :
@@ -158,21 +155,21 @@ static bool step(struct mcube_bins *b, bool *free, unsigned int bias)
 	switch (op) {
 	case PUT:
 		if (free[x])
-			return true;
+			return;
 		mcube_bins_put(b, x);
 		free[x] = true;
-		/* What a user does with a frame he owns. */
-		return true;
+		return;
 	case TAKE:
 		off = mcube_bins_take(b);
-		if (off < 0)
-			return EXPECT_EQ(top, -1);
-		if (!EXPECT_EQ(b->base[off].private, top))
-			return false;
+		if (off < 0) {
+			ASSERT_EQ(top, -1);
+			return;
+		}
+		ASSERT_EQ(b->base[off].private, top);
 		break;
 	case REMOVE:
 		if (!free[x])
-			return true;
+			return;
 		mcube_bins_remove(b, x);
 		off = x;
 		break;
@@ -184,26 +181,23 @@ static bool step(struct mcube_bins *b, bool *free, unsigned int bias)
 		}
 		off = mcube_bins_take_from(b, sel, get_random_u32_below(2) ?
 					   sel : NULL);
-		if (!EXPECT_EQ(off >= 0, any))
-			return false;
+		ASSERT_EQ(off >= 0, any);
 		if (off < 0)
-			return true;
-		if (!EXPECT_TRUE(test_bit(off, sel)))
-			return false;
+			return;
+		ASSERT_TRUE(test_bit(off, sel));
 		break;
 	}
 	/* No frame is handed out twice; its owner scribbles over it. */
-	if (!EXPECT_TRUE(free[off]))
-		return false;
+	ASSERT_TRUE(free[off]);
 	free[off] = false;
 	b->base[off].index = get_random_u32_below(2 * n);
 	b->base[off].private = get_random_u32_below(2 * n);
-	return true;
 }
 
 TEST(invariant_under_random_operations_small)
 {
-	unsigned int order, i, round;
+	unsigned long i, steps = 1000 * test_scale();
+	unsigned int order, round;
 	bool free[FRAMES];
 
 	for (order = 0; order <= 7; order++) {
@@ -211,10 +205,10 @@ TEST(invariant_under_random_operations_small)
 			struct mcube_bins *b = fresh(0, order);
 
 			memset(free, 0, sizeof(free));
-			for (i = 0; i < 1000 * test_scale(); i++)
-				if (!step(b, free, 20 + 8 * round) ||
-				    !check(b, free))
-					return;
+			for (i = 0; i < steps; i++) {
+				step(_metadata, b, free, 20 + 8 * round);
+				check(_metadata, b, free);
+			}
 		}
 	}
 }
@@ -227,12 +221,11 @@ TEST(invariant_under_millions_of_operations)
 
 	for (i = 0; i < n; i++) {
 		/* Swing between nearly empty and nearly full. */
-		if (!step(b, free, i / 5000 % 2 ? 35 : 75))
-			return;
-		if (i % 4096 == 0 && !check(b, free))
-			return;
+		step(_metadata, b, free, i / 5000 % 2 ? 35 : 75);
+		if (i % 4096 == 0)
+			check(_metadata, b, free);
 	}
-	NOTE("%lu operations", n);
+	TH_LOG("%lu operations", n);
 }
 
 TEST(removal_chain_demotes_half_a_time)
@@ -257,14 +250,14 @@ TEST(removal_chain_demotes_half_a_time)
 			for (off = 0; off < FRAMES; off++)
 				if (off != order[i] &&
 				    before[off] != frames[0][off].private) {
-					EXPECT_LT(frames[0][off].private,
+					ASSERT_LT(frames[0][off].private,
 						  before[off]);
 					moved++;
 				}
 		}
 		EXPECT_EQ(mcube_bins_top(b), -1);
 	}
-	NOTE("%lu demotions per 1000 removals", moved * 1000 / (rounds * FRAMES));
+	TH_LOG("%lu demotions per 1000 removals", moved * 1000 / (rounds * FRAMES));
 	EXPECT_LE(moved, rounds * FRAMES * 6 / 10);
 	EXPECT_GE(moved, rounds * FRAMES * 4 / 10);
 }
@@ -368,11 +361,11 @@ TEST(shuffle_spreads_colors_and_banks)
 	const unsigned int n = 1000 * test_scale();
 	struct spread s = measure(MCUBE_SEED_SHUFFLE, n);
 
-	NOTE("first 32 frames: %lu.%02lu of 32 colors, %lu.%02lu of 16 banks",
-	     s.colors / n, s.colors * 100 / n % 100,
-	     s.banks / n, s.banks * 100 / n % 100);
-	NOTE("lockstep: same bank in %lu.%02lu %% of steps",
-	     s.meetings * 100 / n / FRAMES, s.meetings * 10000 / n / FRAMES % 100);
+	TH_LOG("first 32 frames: %lu.%02lu of 32 colors, %lu.%02lu of 16 banks",
+	       s.colors / n, s.colors * 100 / n % 100,
+	       s.banks / n, s.banks * 100 / n % 100);
+	TH_LOG("lockstep: same bank in %lu.%02lu %% of steps",
+	       s.meetings * 100 / n / FRAMES, s.meetings * 10000 / n / FRAMES % 100);
 	EXPECT_GE(s.colors, 20 * n);
 	EXPECT_GE(s.banks, 13 * n);
 	EXPECT_LE(s.meetings * 100, 8 * n * FRAMES);
@@ -383,10 +376,10 @@ TEST(paper_order_is_adversarial_on_xor_maps)
 	const unsigned int n = 10;
 	struct spread s = measure(MCUBE_SEED_PAPER, n);
 
-	NOTE("first 32 frames: %lu of 32 colors, %lu of 16 banks",
-	     s.colors / n, s.banks / n);
-	NOTE("lockstep: same bank in %lu %% of steps",
-	     s.meetings * 100 / n / FRAMES);
+	TH_LOG("first 32 frames: %lu of 32 colors, %lu of 16 banks",
+	       s.colors / n, s.banks / n);
+	TH_LOG("lockstep: same bank in %lu %% of steps",
+	       s.meetings * 100 / n / FRAMES);
 	EXPECT_EQ(s.colors, n);			/* one color */
 	EXPECT_EQ(s.meetings, n * FRAMES);	/* always the same bank */
 }
@@ -409,21 +402,20 @@ TEST(fill_is_put_for_all_frames)
 
 			mcube_fill_build(f, order, round & 1, get_random_u64());
 			mcube_bins_fill(a, f, get_random_u64());
-			if (!check(a, all))
-				goto out;
+			check(_metadata, a, all);
 
 			a = fresh(0, order);
 			mcube_bins_fill(a, f, 0);
-			for (i = 0; i < 1U << order; i++)
-				EXPECT_EQ(mcube_bins_put(b, f->off[i]),
+			for (i = 0; i < 1U << order; i++) {
+				ASSERT_EQ(mcube_bins_put(b, f->off[i]),
 					  f->level[i]);
-			for (i = 0; i < 1U << order; i++)
-				if (!EXPECT_EQ(mcube_bins_take(a),
-					       mcube_bins_take(b)))
-					goto out;
+			}
+			for (i = 0; i < 1U << order; i++) {
+				ASSERT_EQ(mcube_bins_take(a),
+					  mcube_bins_take(b));
+			}
 		}
 	}
-out:
 	free(f);
 }
 
@@ -467,24 +459,25 @@ static int brute_top(const bool *free, unsigned int order)
 }
 
 /* Loose frames are in the bitmap and nowhere else. */
-static bool check_loose(const struct mcube_bins *b, const bool *free)
+static void check_loose(struct __test_metadata *_metadata,
+			const struct mcube_bins *b, const bool *free)
 {
 	unsigned int off, level, nr_free = 0;
 
 	for (off = 0; off < 1U << b->order; off++) {
 		nr_free += free[off];
-		if (!EXPECT_EQ(!!test_bit(off, b->free), free[off]))
-			return false;
+		ASSERT_EQ(!!test_bit(off, b->free), free[off]);
 	}
 	for (level = 0; level <= b->order; level++)
-		if (!EXPECT_TRUE(list_empty(&b->bin[level])))
-			return false;
-	return EXPECT_EQ(b->nr_free, nr_free) && EXPECT_EQ(b->nonempty, 0) &&
-	       EXPECT_EQ(mcube_bins_top(b), brute_top(free, b->order));
+		EXPECT_TRUE(list_empty(&b->bin[level]));
+	ASSERT_EQ(b->nr_free, nr_free);
+	ASSERT_EQ(b->nonempty, 0);
+	ASSERT_EQ(mcube_bins_top(b), brute_top(free, b->order));
 }
 
 /* One random operation on loose frames. */
-static bool step_loose(struct mcube_bins *b, bool *free)
+static void step_loose(struct __test_metadata *_metadata, struct mcube_bins *b,
+		       bool *free)
 {
 	unsigned int n = 1U << b->order, x = get_random_u32_below(n), i;
 	DECLARE_BITMAP(sel, FRAMES);
@@ -494,12 +487,12 @@ static bool step_loose(struct mcube_bins *b, bool *free)
 	if (!free[x] && get_random_u32_below(2)) {
 		mcube_bins_put(b, x);
 		free[x] = true;
-		return true;
+		return;
 	}
 	if (free[x] && get_random_u32_below(2)) {
 		mcube_bins_remove(b, x);
 		free[x] = false;
-		return true;
+		return;
 	}
 	bitmap_zero(sel, FRAMES);
 	for (i = x % 16; i < n; i += 16) {
@@ -507,14 +500,11 @@ static bool step_loose(struct mcube_bins *b, bool *free)
 		any |= free[i];
 	}
 	off = mcube_bins_take_from(b, sel, NULL);
-	if (!EXPECT_EQ(off >= 0, any))
-		return false;
+	ASSERT_EQ(off >= 0, any);
 	if (off < 0)
-		return true;
-	if (!EXPECT_TRUE(free[off] && test_bit(off, sel)))
-		return false;
+		return;
+	ASSERT_TRUE(free[off] && test_bit(off, sel));
 	free[off] = false;
-	return true;
 }
 
 /* Frames that only hints take: loose, then sorted, at any moment. */
@@ -537,22 +527,20 @@ TEST(loose_frames_and_their_way_into_the_bins)
 			steps = round ? get_random_u32_below(2 << order) : 0;
 			for (i = 0; i < steps && b->loose; i++) {
 				EXPECT_EQ(mcube_bins_take(b), -1);
-				if (!step_loose(b, free_frames) ||
-				    !check_loose(b, free_frames))
-					goto out;
+				step_loose(_metadata, b, free_frames);
+				check_loose(_metadata, b, free_frames);
 			}
 			/* Nothing was written to them. */
 			EXPECT_FALSE(memcmp(before, frames[0], sizeof(before)));
 			mcube_bins_sort(b, f, get_random_u64());
-			if (!EXPECT_EQ(b->loose, 0) || !check(b, free_frames))
-				goto out;
-			for (i = 0; i < 200; i++)
-				if (!step(b, free_frames, 50) ||
-				    !check(b, free_frames))
-					goto out;
+			ASSERT_EQ(b->loose, 0);
+			check(_metadata, b, free_frames);
+			for (i = 0; i < 200; i++) {
+				step(_metadata, b, free_frames, 50);
+				check(_metadata, b, free_frames);
+			}
 		}
 	}
-out:
 	free(f);
 }
 
@@ -568,9 +556,10 @@ TEST(loose_frames_sorted_are_a_fresh_container)
 	mcube_bins_fill(a, f, key);
 	mcube_bins_fill_loose(b);
 	mcube_bins_sort(b, f, key);
-	for (i = 0; i < FRAMES; i++)
-		if (!EXPECT_EQ(mcube_bins_take(a), mcube_bins_take(b)))
-			break;
+	for (i = 0; i < FRAMES; i++) {
+		ASSERT_EQ(mcube_bins_take(a),
+			  mcube_bins_take(b));
+	}
 	free(f);
 }
 

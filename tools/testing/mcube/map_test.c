@@ -16,13 +16,13 @@ static void seed(struct rnd_state *rnd)
 		;
 }
 
-static struct mcube_dim dim(const char *text)
+static struct mcube_dim dim(struct __test_metadata *_metadata, const char *text)
 {
 	struct mcube_dim d = { };
 	const char *why;
 
-	if (mcube_dim_parse(&d, text, strlen(text), &why))
-		FAIL("\"%s\": %s", text, why);
+	ASSERT_EQ(mcube_dim_parse(&d, text, strlen(text), &why), 0)
+		TH_LOG("\"%s\": %s", text, why);
 	return d;
 }
 
@@ -34,14 +34,14 @@ TEST(parities_are_linear)
 	u64 a, b;
 
 	seed(&rnd);
-	for (round = 0; round < rounds && !test_failed(); round++) {
+	for (round = 0; round < rounds; round++) {
 		if (round % 100 == 0)
 			do
 				map_random_dim(&rnd, &d);
 			while (d.table_len);
 		a = map_random_pfn(&rnd);
 		b = map_random_pfn(&rnd);
-		EXPECT_EQ(mcube_dim_value(&d, a ^ b),
+		ASSERT_EQ(mcube_dim_value(&d, a ^ b),
 			  mcube_dim_value(&d, a) ^ mcube_dim_value(&d, b));
 	}
 }
@@ -54,32 +54,34 @@ TEST(value_is_the_definition)
 	u64 pfn;
 
 	seed(&rnd);
-	for (round = 0; round < rounds && !test_failed(); round++) {
+	for (round = 0; round < rounds; round++) {
 		if (round % 100 == 0)
 			map_random_dim(&rnd, &d);
 		pfn = map_random_pfn(&rnd);
-		EXPECT_EQ(mcube_dim_value(&d, pfn), map_direct_value(&d, pfn));
-		EXPECT_LT(mcube_dim_value(&d, pfn), d.nr_values);
+		ASSERT_EQ(mcube_dim_value(&d, pfn), map_direct_value(&d, pfn));
+		ASSERT_LT(mcube_dim_value(&d, pfn), d.nr_values);
 	}
 }
 
 TEST(three_channels)
 {
-	struct mcube_dim d = dim("table:0:0,1,2");
+	struct mcube_dim d = dim(_metadata, "table:0:0,1,2");
 	u64 pfn;
 
 	for (pfn = 0; pfn < 100; pfn++)
 		EXPECT_EQ(mcube_dim_value(&d, pfn), pfn % 3);
 	EXPECT_EQ(mcube_dim_value(&d, (1ULL << 40) - 1), ((1ULL << 40) - 1) % 3);
 
-	d = dim("0x2000 0x8000 table:1:2,0,1");
+	d = dim(_metadata, "0x2000 0x8000 table:1:2,0,1");
 	EXPECT_EQ(d.nr_values, 12);
-	for (pfn = 0; pfn < 1000; pfn++)
-		EXPECT_EQ(mcube_dim_value(&d, pfn),
+	for (pfn = 0; pfn < 1000; pfn++) {
+		ASSERT_EQ(mcube_dim_value(&d, pfn),
 			  (pfn / 2 + 2) % 3 * 4 + (pfn >> 3 & 1) * 2 + (pfn >> 1 & 1));
+	}
 }
 
-static void check_all_orders(const struct mcube_dim *d, struct rnd_state *rnd, int places)
+static void check_all_orders(struct __test_metadata *_metadata, const struct mcube_dim *d,
+			     struct rnd_state *rnd, int places)
 {
 	unsigned int order, i;
 	struct mcube_shape s;
@@ -93,11 +95,11 @@ static void check_all_orders(const struct mcube_dim *d, struct rnd_state *rnd, i
 		mem = malloc(longs * sizeof(*mem));	/* the exact size, for ASan */
 		memset(mem, 0xa5, longs * sizeof(*mem));
 		mcube_shape_build(&s, d, order, mem);
-		EXPECT_EQ((size_t)s.nr_phases * s.nr_values * s.words, longs);
+		ASSERT_EQ((size_t)s.nr_phases * s.nr_values * s.words, longs);
 		for (i = 0; i < places + s.nr_phases * 2U; i++) {
 			base = i < places + 0U ? map_random_pfn(rnd) : i - places;
 			base = i < places + 0U ? base >> order << order : base << order;
-			EXPECT_EQ(map_check_shape(&s, d, base), 0);
+			ASSERT_EQ(map_check_shape(&s, d, base), 0);
 		}
 		free(mem);
 	}
@@ -110,9 +112,9 @@ TEST(shapes_give_each_offset_its_value)
 	struct mcube_dim d;
 
 	seed(&rnd);
-	for (round = 0; round < rounds && !test_failed(); round++) {
+	for (round = 0; round < rounds; round++) {
 		map_random_dim(&rnd, &d);
-		check_all_orders(&d, &rnd, 4);
+		check_all_orders(_metadata, &d, &rnd, 4);
 	}
 }
 
@@ -124,8 +126,8 @@ TEST(shapes_of_the_written_cases)
 
 	seed(&rnd);
 	for (i = 0; i < ARRAY_SIZE(map_good_text); i++) {
-		d = dim(map_good_text[i].text);
-		check_all_orders(&d, &rnd, 4);
+		d = dim(_metadata, map_good_text[i].text);
+		check_all_orders(_metadata, &d, &rnd, 4);
 	}
 }
 
@@ -152,21 +154,21 @@ TEST(phases)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		d = dim(cases[i].text);
+		d = dim(_metadata, cases[i].text);
 		mem = malloc(mcube_shape_longs(&d, cases[i].order) * sizeof(*mem));
 		mcube_shape_build(&s, &d, cases[i].order, mem);
-		if (!EXPECT_EQ(s.nr_phases, cases[i].phases))
-			NOTE("case %s", cases[i].text);
+		EXPECT_EQ(s.nr_phases, cases[i].phases)
+			TH_LOG("case %s", cases[i].text);
 		free(mem);
 	}
-	d = dim("none");
+	d = dim(_metadata, "none");
 	EXPECT_EQ(mcube_shape_longs(&d, MCUBE_MAX_ORDER + 1), 0);
 	EXPECT_EQ(mcube_shape_longs(&d, 0), 1);
 }
 
 TEST(constant_table_leaves_other_values_empty)
 {
-	struct mcube_dim d = dim("table:20:0,1,2");
+	struct mcube_dim d = dim(_metadata, "table:20:0,1,2");
 	unsigned long *mem = malloc(mcube_shape_longs(&d, 10) * sizeof(*mem));
 	struct mcube_shape s;
 	u16 phase, xor;
@@ -176,7 +178,7 @@ TEST(constant_table_leaves_other_values_empty)
 	EXPECT_TRUE(bitmap_empty(mcube_shape_select(&s, phase, xor, 0), 1024));
 	EXPECT_TRUE(bitmap_full(mcube_shape_select(&s, phase, xor, 1), 1024));
 	EXPECT_TRUE(bitmap_empty(mcube_shape_select(&s, phase, xor, 2), 1024));
-	EXPECT_TRUE(!mcube_shape_select(&s, phase, xor, 3));
+	EXPECT_EQ(mcube_shape_select(&s, phase, xor, 3), NULL);
 	free(mem);
 }
 
@@ -195,7 +197,7 @@ TEST(init_refuses)
 #define REFUSED(...) do {						\
 	why = NULL;							\
 	EXPECT_EQ(mcube_dim_init(&d, __VA_ARGS__, &why), -EINVAL);	\
-	EXPECT_TRUE(why);						\
+	EXPECT_NE(why, NULL);						\
 	EXPECT_EQ(mcube_dim_init(&d, __VA_ARGS__, NULL), -EINVAL);	\
 } while (0)
 	REFUSED(ok, 9, NULL, 0, 0);
@@ -213,7 +215,7 @@ TEST(init_refuses)
 	EXPECT_FALSE(memcmp(&d, &was, sizeof(d)));
 
 	EXPECT_EQ(mcube_dim_init(&d, ok, 8, NULL, 0, 0, &why), 0);
-	EXPECT_TRUE(!why);
+	EXPECT_EQ(why, NULL);
 	EXPECT_EQ(mcube_dim_validate(&d, NULL), 0);
 	d.nr_values = 255;
 	EXPECT_EQ(mcube_dim_validate(&d, NULL), -EINVAL);
@@ -242,7 +244,7 @@ TEST(every_value_occurs)
 			if (i % 1024 == 0 && bitmap_full(seen, d.nr_values))
 				break;
 		}
-		EXPECT_TRUE(bitmap_full(seen, d.nr_values));
+		ASSERT_TRUE(bitmap_full(seen, d.nr_values));
 	}
 }
 
@@ -257,16 +259,16 @@ TEST(refusal_is_exact)
 	u64 mask[4];
 	u64 pfn;
 
-	for (round = 0; round < rounds && !test_failed(); round++) {
+	for (round = 0; round < rounds; round++) {
 		memset(&d, 0, sizeof(d));
-		d.nr_masks = test_rand_below(ARRAY_SIZE(mask) + 1);
+		d.nr_masks = get_random_u32_below(ARRAY_SIZE(mask) + 1);
 		for (i = 0; i < d.nr_masks; i++)
-			mask[i] = (1 + test_rand_below(63)) * PAGE_SIZE;
-		len = 2 + test_rand_below(ARRAY_SIZE(table) - 1);
-		shift = test_rand_below(4);
-		values = 2 + test_rand_below(min(len - 1, 3U));
+			mask[i] = (1 + get_random_u32_below(63)) * PAGE_SIZE;
+		len = 2 + get_random_u32_below(ARRAY_SIZE(table) - 1);
+		shift = get_random_u32_below(4);
+		values = 2 + get_random_u32_below(min(len - 1, 3U));
 		for (i = 0; i < len; i++)
-			table[i] = i < values ? i : test_rand_below(values);
+			table[i] = i < values ? i : get_random_u32_below(values);
 
 		memcpy(d.mask, mask, sizeof(mask));
 		memcpy(d.table, table, len);
@@ -277,10 +279,10 @@ TEST(refusal_is_exact)
 		for (pfn = 0; pfn < 64 * len << shift; pfn++)
 			__set_bit(map_direct_value(&d, pfn), seen);
 		missing = d.nr_values - bitmap_weight(seen, d.nr_values);
-		EXPECT_EQ(mcube_dim_validate(&d, NULL), missing ? -EINVAL : 0);
+		ASSERT_EQ(mcube_dim_validate(&d, NULL), missing ? -EINVAL : 0);
 		refused += !!missing;
 	}
-	NOTE("refused %u of %lu", refused, rounds);
+	TH_LOG("refused %u of %lu", refused, rounds);
 }
 
 TEST(good_text)
@@ -290,12 +292,12 @@ TEST(good_text)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(map_good_text); i++) {
-		d = dim(map_good_text[i].text);
+		d = dim(_metadata, map_good_text[i].text);
 		EXPECT_EQ(d.nr_values, map_good_text[i].nr_values);
 		EXPECT_EQ(mcube_dim_format(&d, buf, sizeof(buf)),
 			  strlen(map_good_text[i].canonical));
 		EXPECT_STREQ(buf, map_good_text[i].canonical);
-		e = dim(buf);
+		e = dim(_metadata, buf);
 		EXPECT_TRUE(mcube_dim_equal(&d, &e));
 	}
 }
@@ -315,9 +317,10 @@ TEST(bad_text_changes_nothing)
 		exact = malloc(len ?: 1);	/* no NUL behind it, for ASan */
 		memcpy(exact, map_bad_text[i].text, len);
 		why = NULL;
-		if (!EXPECT_EQ(mcube_dim_parse(&d, exact, len, &why), map_bad_text[i].err) ||
-		    !EXPECT_TRUE(why))
-			NOTE("case \"%s\"", map_bad_text[i].text);
+		EXPECT_EQ(mcube_dim_parse(&d, exact, len, &why), map_bad_text[i].err)
+			TH_LOG("case \"%s\"", map_bad_text[i].text);
+		EXPECT_NE(why, NULL)
+			TH_LOG("case \"%s\"", map_bad_text[i].text);
 		EXPECT_EQ(mcube_dim_parse(&d, exact, len, NULL), map_bad_text[i].err);
 		free(exact);
 	}
@@ -355,12 +358,12 @@ TEST(round_trip_of_random_maps)
 	int len;
 
 	seed(&rnd);
-	for (round = 0; round < rounds && !test_failed(); round++) {
+	for (round = 0; round < rounds; round++) {
 		map_random_dim(&rnd, &d);
 		len = mcube_dim_format(&d, buf, sizeof(buf));
 		longest = max_t(size_t, longest, len);
-		EXPECT_EQ(mcube_dim_parse(&e, buf, len, NULL), 0);
-		EXPECT_TRUE(mcube_dim_equal(&d, &e));
+		ASSERT_EQ(mcube_dim_parse(&e, buf, len, NULL), 0);
+		ASSERT_TRUE(mcube_dim_equal(&d, &e));
 	}
 	/* 8 masks of 15 and 7 blanks, table:30: and 64 entries of at most 3 */
 	EXPECT_LE(longest, 8 * 16 + 9 + 64 * 3U);
@@ -382,10 +385,10 @@ TEST(text_at_random)
 	size_t len;
 	int err;
 
-	for (round = 0; round < rounds && !test_failed(); round++) {
-		nr = 1 + test_rand_below(12);
+	for (round = 0; round < rounds; round++) {
+		nr = 1 + get_random_u32_below(12);
 		for (len = i = 0; i < nr; i++) {
-			const char *p = piece[test_rand_below(ARRAY_SIZE(piece))];
+			const char *p = piece[get_random_u32_below(ARRAY_SIZE(piece))];
 			size_t n = *p ? strlen(p) : 1;
 
 			memcpy(text + len, p, n);
@@ -396,13 +399,14 @@ TEST(text_at_random)
 		err = mcube_dim_parse(&d, exact, len, NULL);
 		if (!err) {
 			accepted++;
-			EXPECT_EQ(mcube_dim_validate(&d, NULL), 0);
+			ASSERT_EQ(mcube_dim_validate(&d, NULL), 0);
 		} else {
-			EXPECT_TRUE(err == -EINVAL || err == -ERANGE);
+			ASSERT_TRUE(err == -EINVAL || err == -ERANGE)
+				TH_LOG("returned %d", err);
 		}
 		free(exact);
 	}
-	NOTE("accepted %u of %lu", accepted, rounds);
+	TH_LOG("accepted %u of %lu", accepted, rounds);
 	EXPECT_GT(accepted, rounds / 1000);
 }
 
@@ -424,10 +428,8 @@ TEST(default_colors_of_cpus)
 		for (m = 0; m < g.nr_masks; m++)
 			EXPECT_EQ(g.mask[m], 1ULL << (PAGE_SHIFT + m));
 		EXPECT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL, 0, 0, NULL), 0);
-		if (test_failed()) {
-			NOTE("case %s", map_cpus[i].name);
-			return;
-		}
+		ASSERT_EQ(_metadata->exit_code, KSFT_PASS)
+			TH_LOG("case %s", map_cpus[i].name);
 	}
 }
 
@@ -439,19 +441,20 @@ TEST(default_colors_of_any_registers)
 	struct mcube_dim d;
 	unsigned int i;
 
-	for (round = 0; round < rounds && !test_failed(); round++) {
+	for (round = 0; round < rounds; round++) {
 		memset(&cpu, 0, sizeof(cpu));
-		cpu.vendor = test_rand_below(3);
+		cpu.vendor = get_random_u32_below(3);
 		cpu.family = 6;
 		cpu.model = get_random_u32();
-		cpu.nr_caches = test_rand_below(9);
+		cpu.nr_caches = get_random_u32_below(9);
 		for (i = 0; i < cpu.nr_caches; i++)
 			mcube_cpuid4_decode(&cpu.cache[i], get_random_u32(),
 					    get_random_u32() & get_random_u32(),
-					    get_random_u32() & 1 ? BIT(test_rand_below(32)) - 1 :
+					    get_random_u32() & 1 ?
+					    BIT(get_random_u32_below(32)) - 1 :
 					    get_random_u32(), get_random_u32());
 		mcube_guess_colors(&g, &cpu);
-		EXPECT_EQ(g.how == MCUBE_GUESS_NONE, !g.nr_masks);
-		EXPECT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL, 0, 0, NULL), 0);
+		ASSERT_EQ(g.how == MCUBE_GUESS_NONE, !g.nr_masks);
+		ASSERT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL, 0, 0, NULL), 0);
 	}
 }

@@ -1,102 +1,98 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A KTAP test runner in one screen, with names after KUnit's.
+ * kselftest_harness.h for pure units: include this header once in each test program.
  *
  *	TEST(parity_is_linear)
  *	{
- *		EXPECT_EQ(value(a ^ b), value(a) ^ value(b));
- *		ASSERT_TRUE(p);			leaves the test
- *		NOTE("covered %d of 32", n);	a diagnostic line
+ *		unsigned long rounds = 1000 * test_scale();
+ *		...
+ *		ASSERT_EQ(value(a ^ b), value(a) ^ value(b));
  *	}
  *
- * A TEST() registers itself; runner.c has main().  get_random_u32() and test_rand_below()
- * start from --seed (default 1) and the test's name, so a test does the same alone and
- * among others.  test_scale() is --scale, the factor for long random runs.
+ * The harness runs each test in a process of its own, so that a sanitizer that ends the
+ * process fails one test alone.  TEST() adds:
+ *
+ *  - Random numbers that follow from SEED= of the environment and from the name of the
+ *    test, so that a test does the same alone and among others.
+ *  - A time limit that grows with SCALE= of the environment, as random runs do.
+ *  - A look for leaks: the process of a test ends by _exit(), which LeakSanitizer does
+ *    not see.
+ *
+ * A function that a test calls and that uses EXPECT_*() or ASSERT_*() takes a parameter
+ * named _metadata, as the harness has it.
  */
 #ifndef MCUBE_TEST_H
 #define MCUBE_TEST_H
 
-#include "shim.h"
+#include "kselftest_harness.h"
 
-struct test {
-	const char *name;
-	void (*fn)(void);
-	struct test *next;
+#include <sanitizer/lsan_interface.h>
+
+#include <linux/kernel.h>
+#include <linux/prandom.h>
+
+static struct rnd_state test_rnd;
+
+static inline unsigned long test_number(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoul(text, NULL, 0) : 1;
+}
+
+static inline unsigned long test_scale(void)
+{
+	return max(test_number("SCALE"), 1UL);
+}
+
+static inline u32 get_random_u32(void)
+{
+	return prandom_u32_state(&test_rnd);
+}
+
+static inline u64 get_random_u64(void)
+{
+	u64 high = get_random_u32();
+
+	return high << 32 | get_random_u32();
+}
+
+static inline u32 get_random_u32_below(u32 ceil)
+{
+	return ((u64)get_random_u32() * ceil) >> 32;
+}
+
+FIXTURE(unit) {
 };
 
-void test_register(struct test *t);
-__printf(3, 4) void test_fail(const char *file, int line, const char *fmt, ...);
-__printf(1, 2) void test_note(const char *fmt, ...);
-void test_skip(const char *why);
-unsigned long test_scale(void);
-bool test_failed(void);
+FIXTURE_SETUP(unit)
+{
+	u64 seed = test_number("SEED") * 0x9e3779b97f4a7c15ULL;
+	const char *c;
+	int i;
 
-#define test_rand_below(n)	get_random_u32_below(n)
+	for (c = _metadata->name; *c; c++)
+		seed = (seed ^ (u8)*c) * 0x100000001b3ULL;
+	prandom_seed_state(&test_rnd, seed);
+	for (i = 0; i < 16; i++)
+		get_random_u32();
+}
 
-#define TEST(id)							\
-static void id(void);							\
-static struct test __test_##id = { .name = #id, .fn = id };		\
-static __attribute__((constructor)) void __reg_##id(void)		\
-{									\
-	test_register(&__test_##id);					\
-}									\
-static void id(void)
+FIXTURE_TEARDOWN(unit)
+{
+	/* A test that failed may have left its memory behind. */
+	if (_metadata->exit_code == KSFT_PASS)
+		EXPECT_EQ(__lsan_do_recoverable_leak_check(), 0);
+}
 
-#define NOTE(...)		test_note(__VA_ARGS__)
-#define FAIL(...)		test_fail(__FILE__, __LINE__, __VA_ARGS__)
+#undef TEST
+#define TEST(name) TEST_F_TIMEOUT(unit, name, TEST_TIMEOUT_DEFAULT * test_scale())
 
-#define EXPECT_TRUE(c) ({						\
-	bool __ok = !!(c);						\
-	if (!__ok)							\
-		FAIL("%s is false", #c);				\
-	__ok;								\
-})
-#define EXPECT_FALSE(c)		EXPECT_TRUE(!(c))
-#define TEST_CMP(a, op, b) ({						\
-	typeof(a) __l = (a);						\
-	typeof(b) __r = (b);						\
-	bool __ok = __l op __r;						\
-	if (!__ok)							\
-		FAIL("%s %s %s: %lld (%#llx) against %lld (%#llx)",	\
-		     #a, #op, #b, (long long)__l, (long long)__l,	\
-		     (long long)__r, (long long)__r);			\
-	__ok;								\
-})
-/* == of a signed and an unsigned value compares them as long long */
-#define EXPECT_EQ(a, b) ({						\
-	long long __x = (long long)(a), __y = (long long)(b);		\
-	bool __e = __x == __y;						\
-	if (!__e)							\
-		FAIL("%s == %s: %lld (%#llx) against %lld (%#llx)",	\
-		     #a, #b, __x, __x, __y, __y);			\
-	__e;								\
-})
-#define EXPECT_NE(a, b) ({						\
-	long long __x = (long long)(a), __y = (long long)(b);		\
-	bool __e = __x != __y;						\
-	if (!__e)							\
-		FAIL("%s != %s: both %lld (%#llx)", #a, #b, __x, __x);	\
-	__e;								\
-})
-#define EXPECT_LE(a, b)		TEST_CMP(a, <=, b)
-#define EXPECT_LT(a, b)		TEST_CMP(a, <, b)
-#define EXPECT_GE(a, b)		TEST_CMP(a, >=, b)
-#define EXPECT_GT(a, b)		TEST_CMP(a, >, b)
-#define EXPECT_STREQ(a, b) ({						\
-	const char *__s = (a), *__t = (b);				\
-	bool __ok = !strcmp(__s, __t);					\
-	if (!__ok)							\
-		FAIL("%s: \"%s\" against \"%s\"", #a, __s, __t);	\
-	__ok;								\
-})
-
-#define __ASSERT(e) do { if (!(e)) return; } while (0)
-#define ASSERT_TRUE(c)		__ASSERT(EXPECT_TRUE(c))
-#define ASSERT_FALSE(c)		__ASSERT(EXPECT_FALSE(c))
-#define ASSERT_EQ(a, b)		__ASSERT(EXPECT_EQ(a, b))
-#define ASSERT_NE(a, b)		__ASSERT(EXPECT_NE(a, b))
-#define ASSERT_LE(a, b)		__ASSERT(EXPECT_LE(a, b))
-#define ASSERT_LT(a, b)		__ASSERT(EXPECT_LT(a, b))
-#define ASSERT_GE(a, b)		__ASSERT(EXPECT_GE(a, b))
+/* TEST_HARNESS_MAIN, and what makes the run again; a process that aborts cannot say it. */
+int main(int argc, char **argv)
+{
+	fprintf(stderr, "# SEED=%lu SCALE=%lu\n", test_number("SEED"), test_scale());
+	return test_harness_run(argc, argv);
+}
 
 #endif /* MCUBE_TEST_H */

@@ -4,21 +4,24 @@
  */
 #include "mcube_test.h"
 
+#include <asm/page.h>
+
 #include "region.h"
 
 static struct mcube_regions regions;
 
-static struct mcube_dim dim_of(const char *text)
+static struct mcube_dim dim_of(struct __test_metadata *_metadata,
+			       const char *text)
 {
 	struct mcube_dim dim;
 
-	EXPECT_EQ(mcube_dim_parse(&dim, text, strlen(text), NULL), 0);
+	ASSERT_EQ(mcube_dim_parse(&dim, text, strlen(text), NULL), 0);
 	return dim;
 }
 
 TEST(order_0_leaves_colors_as_they_are)
 {
-	struct mcube_dim dim = dim_of("0x1000 0x2000 0x4000 0x8000");
+	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
 	unsigned int i;
 
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 0), 0);
@@ -32,7 +35,7 @@ TEST(order_0_leaves_colors_as_they_are)
 
 TEST(plain_bits_give_adjacent_colors)
 {
-	struct mcube_dim dim = dim_of("0x1000 0x2000 0x4000 0x8000");
+	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
 	unsigned int i;
 
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 2), 0);
@@ -48,12 +51,12 @@ TEST(plain_bits_give_adjacent_colors)
 
 TEST(bits_that_do_not_count_make_regions_smaller)
 {
-	struct mcube_dim dim = dim_of("0x2000 0x10000");
+	struct mcube_dim dim = dim_of(_metadata, "0x2000 0x10000");
 
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 2), 0);
 	EXPECT_EQ(regions.nr, 2);
 	EXPECT_EQ(regions.per, 2);
-	dim = dim_of("0x10000 0x20000");
+	dim = dim_of(_metadata, "0x10000 0x20000");
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 4), 0);
 	EXPECT_EQ(regions.nr, 4);
 	EXPECT_EQ(regions.per, 1);
@@ -78,7 +81,7 @@ TEST(auto_leaves_a_region_for_each_share)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		dim = dim_of(cases[i].masks);
+		dim = dim_of(_metadata, cases[i].masks);
 		EXPECT_EQ(mcube_regions_init_auto(&regions, &dim), 0);
 		EXPECT_EQ(regions.order, cases[i].order);
 		EXPECT_EQ(regions.nr, cases[i].nr);
@@ -102,7 +105,8 @@ TEST(tables_have_colors_only)
 }
 
 /* Aligned blocks: all colors of one region, each as often, and no other. */
-static bool holds(const struct mcube_dim *dim, unsigned int order)
+static void check_block(struct __test_metadata *_metadata,
+			const struct mcube_dim *dim, unsigned int order)
 {
 	unsigned int n = 1U << order, i, region;
 	u64 base = (u64)get_random_u32() << order;
@@ -111,15 +115,14 @@ static bool holds(const struct mcube_dim *dim, unsigned int order)
 	region = regions.of[mcube_dim_value(dim, base)];
 	for (i = 0; i < n; i++)
 		times[mcube_dim_value(dim, base + i)]++;
-	for (i = 0; i < dim->nr_values; i++)
-		if (!EXPECT_EQ(times[i],
-			       regions.of[i] == region ? n / regions.per : 0))
-			return false;
-	for (i = 0; i < regions.per; i++)
-		if (!EXPECT_EQ(regions.of[mcube_region_color(&regions, region, i)],
-			       region))
-			return false;
-	return true;
+	for (i = 0; i < dim->nr_values; i++) {
+		ASSERT_EQ(times[i],
+			  regions.of[i] == region ? n / regions.per : 0);
+	}
+	for (i = 0; i < regions.per; i++) {
+		ASSERT_EQ(regions.of[mcube_region_color(&regions, region, i)],
+			  region);
+	}
 }
 
 TEST(random_maps_hold_to_the_definition)
@@ -139,16 +142,15 @@ TEST(random_maps_hold_to_the_definition)
 		if (mcube_dim_init(&dim, mask, nr, NULL, 0, 0, NULL))
 			continue;
 		ret = mcube_regions_init(&regions, &dim, order);
-		if (!EXPECT_EQ(ret, regions.nr < 2 ? -ERANGE : 0) ||
-		    !EXPECT_EQ(regions.nr * regions.per, dim.nr_values) ||
-		    !holds(&dim, order))
-			return;
+		ASSERT_EQ(ret, regions.nr < 2 ? -ERANGE : 0);
+		ASSERT_EQ(regions.nr * regions.per, dim.nr_values);
+		check_block(_metadata, &dim, order);
 	}
 }
 
 TEST(what_is_reserved_memory_does_not_hop_over)
 {
-	struct mcube_dim dim = dim_of("0x1000 0x2000 0x4000 0x8000");
+	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
 	unsigned int share, order, i;
 
 	for (order = 0; order < 4; order++) {
@@ -175,7 +177,7 @@ TEST(what_is_reserved_memory_does_not_hop_over)
 
 TEST(some_color_is_always_left_to_memory)
 {
-	struct mcube_dim dim = dim_of("0x1000");
+	struct mcube_dim dim = dim_of(_metadata, "0x1000");
 
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 0), 0);
 	mcube_regions_reserve(&regions, MCUBE_RESERVE_MAX);

@@ -19,12 +19,10 @@ TEST(run_state_packs_and_unpacks)
 		unsigned int left = get_random_u32_below(MCUBE_RUN_MAX + 1);
 		u32 run = mcube_run_make(epoch, color, left);
 
-		if (!EXPECT_EQ(mcube_run_color(run), color) ||
-		    !EXPECT_EQ(mcube_run_left(run, epoch), left))
-			return;
+		ASSERT_EQ(mcube_run_color(run), color);
+		ASSERT_EQ(mcube_run_left(run, epoch), left);
 		/* Another epoch knows nothing of it. */
-		if (!EXPECT_EQ(mcube_run_left(run, epoch + 1), 0))
-			return;
+		ASSERT_EQ(mcube_run_left(run, epoch + 1), 0);
 	}
 	EXPECT_EQ(mcube_run_left(0, 0), 0);
 	EXPECT_EQ(mcube_run_left(0, 1U << MCUBE_RUN_EPOCH_BITS), 0);
@@ -39,14 +37,11 @@ TEST(stateless_runs_have_their_length)
 		for (i = 0; i + 1 < 64 * length; i++) {
 			color = mcube_run_stateless(17, i, length, 16);
 			next = mcube_run_stateless(17, i + 1, length, 16);
-			if ((i + 1) % length)
-				EXPECT_EQ(next, color);
-			else
-				EXPECT_EQ(next, (color + 1) % 16);
+			ASSERT_EQ(next, (i + 1) % length ? color : (color + 1) % 16);
 		}
 	}
 	/* Beyond 32 bits of index, and where the sum wraps. */
-	EXPECT_TRUE(mcube_run_stateless(~0U, ~0ULL, 1, 256) < 256);
+	EXPECT_LT(mcube_run_stateless(~0U, ~0ULL, 1, 256), 256);
 }
 
 TEST(with_plenty_of_each_the_oldest_is_dealt)
@@ -151,15 +146,13 @@ TEST(deals_against_brute_force)
 				    (free[c] == free[want] && age[c] < age[want]))
 					want = c;
 		got = mcube_palette_deal(&palette, free, enough);
-		if (!EXPECT_EQ(got, want))
-			return;
+		ASSERT_EQ(got, want);
 		age[got] = i + 1;
 		/* Next, if all have enough. */
 		for (want = reserved, c = want + 1; c < nr; c++)
 			if (age[c] < age[want])
 				want = c;
-		if (!EXPECT_EQ(mcube_palette_oldest(&palette), want))
-			return;
+		ASSERT_EQ(mcube_palette_oldest(&palette), want);
 	}
 }
 
@@ -201,6 +194,6 @@ TEST(a_full_cache_recycles_whole_runs)
 		fifo[head++ % PAGES] = c;
 		used++;
 	}
-	NOTE("%lu of %lu pages had the color of their run", had, total);
-	EXPECT_TRUE(had > total * 95 / 100);
+	TH_LOG("%lu of %lu pages had the color of their run", had, total);
+	EXPECT_GT(had, total * 95 / 100);
 }

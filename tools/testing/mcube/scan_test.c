@@ -126,12 +126,11 @@ TEST(fields_do_not_touch_each_other)
 		u32 old = get_random_u32(), task = get_random_u32(), now = get_random_u32();
 		u32 new = mcube_scan_begin(old, task, now, LIMIT);
 
-		if (!EXPECT_EQ(mcube_scan_advice(new), mcube_scan_advice(old)) ||
-		    !EXPECT_EQ(new & MCUBE_SCAN_STAMP_MASK, now & MCUBE_SCAN_STAMP_MASK) ||
-		    !EXPECT_EQ(new >> MCUBE_SCAN_TASK_SHIFT & MCUBE_SCAN_TASK_MASK,
-			       task & MCUBE_SCAN_TASK_MASK) ||
-		    !EXPECT_TRUE(mcube_scan_times(new) <= mcube_scan_times(old) + 1))
-			return;
+		ASSERT_EQ(mcube_scan_advice(new), mcube_scan_advice(old));
+		ASSERT_EQ(new & MCUBE_SCAN_STAMP_MASK, now & MCUBE_SCAN_STAMP_MASK);
+		ASSERT_EQ(new >> MCUBE_SCAN_TASK_SHIFT & MCUBE_SCAN_TASK_MASK,
+			  task & MCUBE_SCAN_TASK_MASK);
+		ASSERT_LE(mcube_scan_times(new), mcube_scan_times(old) + 1);
 	}
 }
 

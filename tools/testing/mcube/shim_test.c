@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The shims behave as the kernel's namesakes where a slip would blind the other tests. */
+/*
+ * tools/include and the shims behave as the kernel does where a slip would blind the
+ * other tests, and an error in a pure unit ends the process.
+ */
 #include "mcube_test.h"
 
 #include <linux/bitmap.h>
+#include <linux/bug.h>
 #include <linux/list.h>
-#include <linux/prandom.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/mm_types.h>
 
 TEST(find_bits_match_a_scan)
 {
@@ -17,8 +23,8 @@ TEST(find_bits_match_a_scan)
 			a[i] = get_random_u64() & get_random_u64() & get_random_u64();
 			b[i] = get_random_u64();
 		}
-		size = test_rand_below(201);
-		off = test_rand_below(size + 2);
+		size = get_random_u32_below(201);
+		off = get_random_u32_below(size + 2);
 
 		for (i = off; i < size && !test_bit(i, a); i++)
 			;
@@ -44,8 +50,6 @@ TEST(single_bits)
 		EXPECT_EQ(__fls(BIT(i) | 1), i);
 		EXPECT_EQ(hweight64(GENMASK_ULL(i, 0)), i + 1);
 	}
-	EXPECT_EQ(order_base_2(5), 3);
-	EXPECT_EQ(order_base_2(8), 3);
 	EXPECT_EQ(roundup_pow_of_two(5), 8);
 }
 
@@ -74,6 +78,41 @@ TEST(lists)
 	EXPECT_TRUE(list_empty(&y));
 }
 
+TEST(bitmap_set_and_clear)
+{
+	DECLARE_BITMAP(map, 200);
+	unsigned int start, nr, i, round;
+
+	for (round = 0; round < 2000; round++) {
+		bool set = round & 1;
+
+		start = get_random_u32_below(201);
+		nr = get_random_u32_below(201 - start);
+		if (set) {
+			bitmap_zero(map, 200);
+			bitmap_set(map, start, nr);
+		} else {
+			bitmap_fill(map, 200);
+			bitmap_clear(map, start, nr);
+		}
+		for (i = 0; i < 200; i++) {
+			ASSERT_EQ(!!test_bit(i, map),
+				  (i >= start && i < start + nr) == set);
+		}
+	}
+}
+
+TEST(division)
+{
+	u64 n = 10000000000ULL;
+	u32 rest;
+
+	EXPECT_EQ(div_u64_rem(n + 2, 3, &rest), n / 3 + 1);
+	EXPECT_EQ(rest, 0);
+	EXPECT_EQ(do_div(n, 3), 1);
+	EXPECT_EQ(n, 3333333333ULL);
+}
+
 /* lib/random32.c's own check: seeds by this LCG, ten draws to warm up, then this value */
 TEST(prandom_is_the_kernels)
 {
@@ -87,4 +126,62 @@ TEST(prandom_is_the_kernels)
 	for (i = 0; i < 10; i++)
 		prandom_u32_state(&s);
 	EXPECT_EQ(prandom_u32_state(&s), 3484351685U);
+}
+
+static struct page listed[2];
+static struct list_head head;
+
+static void warn(void)
+{
+	WARN_ON_ONCE(listed[0].index == 0);
+}
+
+static void add_twice(void)
+{
+	list_add(&listed[0].lru, &head);
+}
+
+static void delete_twice(void)
+{
+	list_del(&listed[0].lru);
+	list_del(&listed[0].lru);
+}
+
+static void delete_unlisted(void)
+{
+	listed[1].lru = listed[0].lru;
+	list_del(&listed[1].lru);
+}
+
+static void write_beyond(void)
+{
+	volatile unsigned int i = ARRAY_SIZE(listed);
+
+	listed[i].index = 0;
+}
+
+/* Does the function end the process, and not by returning? */
+static bool ends_the_process(void (*fn)(void))
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(0);
+		fn();
+		_exit(0);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && status;
+}
+
+TEST(errors_end_the_process)
+{
+	INIT_LIST_HEAD(&head);
+	list_add(&listed[0].lru, &head);
+	EXPECT_TRUE(ends_the_process(warn));
+	EXPECT_TRUE(ends_the_process(add_twice));
+	EXPECT_TRUE(ends_the_process(delete_twice));
+	EXPECT_TRUE(ends_the_process(delete_unlisted));
+	EXPECT_TRUE(ends_the_process(write_beyond));
 }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* tools/include has no limits of integers; <limits.h> has those of C's types. */
+#ifndef MCUBE_SHIM_LIMITS_H
+#define MCUBE_SHIM_LIMITS_H
+
+#include_next <linux/limits.h>
+#include <limits.h>
+
+#define U16_MAX		((u16)~0U)
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* tools/include has multiplications only. */
+#ifndef MCUBE_SHIM_MATH64_H
+#define MCUBE_SHIM_MATH64_H
+
+#include_next <linux/math64.h>
+
+static inline u64 div_u64_rem(u64 dividend, u32 divisor, u32 *remainder)
+{
+	*remainder = dividend % divisor;
+	return dividend / divisor;
+}
+
+#define do_div(n, base) ({ u32 __rem = (n) % (base); (n) /= (base); __rem; })
+
+#endif

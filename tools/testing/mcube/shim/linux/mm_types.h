@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* tools/include declares struct page only; bins.h says which words of it are used. */
+#ifndef MCUBE_SHIM_MM_TYPES_H
+#define MCUBE_SHIM_MM_TYPES_H
+
+#include <linux/types.h>
+
+struct page {
+	unsigned long private;
+	unsigned long index;
+	struct list_head lru;
+};
+
+#endif

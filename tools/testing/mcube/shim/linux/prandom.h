@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel's generator, so that a seed means the same here and there.  tools/include
+ * has none, and lib/random32.c does not build alone; shim.c has its two functions.
+ */
+#ifndef MCUBE_SHIM_PRANDOM_H
+#define MCUBE_SHIM_PRANDOM_H
+
+#include <linux/types.h>
+
+struct rnd_state {
+	__u32 s1, s2, s3, s4;
+};
+
+u32 prandom_u32_state(struct rnd_state *state);
+void prandom_seed_state(struct rnd_state *state, u64 seed);
+
+#endif
