@@ -6,6 +6,7 @@
  * rp 100, rcd 40, cas 20, burst 5, base 7. The last level has one line, so every
  * access reaches DRAM.
  */
+#include "mcube_test.h"
 #include "rig.h"
 
 #define RP	100
@@ -25,7 +26,8 @@ static struct rig *make(unsigned int ncpus)
 			"cpu.instruction", "1", NULL);
 }
 
-static void expect_rows(struct rig *r, unsigned int cpu, u64 hits, u64 empty, u64 conflicts)
+static void expect_rows(struct __test_metadata *_metadata, struct rig *r, unsigned int cpu,
+			u64 hits, u64 empty, u64 conflicts)
 {
 	EXPECT_EQ(rig_count(r, cpu, SIM_ROW_HITS), hits);
 	EXPECT_EQ(rig_count(r, cpu, SIM_ROW_EMPTY), empty);
@@ -40,24 +42,24 @@ TEST(rows)
 	EXPECT_EQ(r->model.map.banks, 8);
 	for (u64 l = 0; l < 128; l++)
 		rig_load_line(r, l);
-	expect_rows(r, 0, 127, 1, 0);
+	expect_rows(_metadata, r, 0, 127, 1, 0);
 	EXPECT_EQ(rig_count(r, 0, SIM_CYCLES), (RCD + 128 * (CAS + BURST + BASE)));
 	before = rig_count(r, 0, SIM_CYCLES);
 	for (u64 i = 1; i <= 100; i++)
 		rig_access(r, 0, ROW(i % 2), false, 0);
-	expect_rows(r, 0, 127, 1, 100);
+	expect_rows(_metadata, r, 0, 127, 1, 100);
 	EXPECT_EQ(rig_count(r, 0, SIM_CYCLES) - before, 100 * (RP + RCD + CAS + BURST + BASE));
 	/* A row in each of three other banks: they stay open. */
 	for (u64 i = 1; i <= 100; i++)
 		rig_access(r, 0, ROW(7) | BANK(1 + i % 3), false, 0);
-	expect_rows(r, 0, 127 + 97, 4, 100);
+	expect_rows(_metadata, r, 0, 127 + 97, 4, 100);
 	EXPECT_EQ(rig_count(r, 0, SIM_BANK_WAITS), 0);
 	EXPECT_EQ(r->model.header->bank[0].refs, 228);
 	EXPECT_EQ(r->model.header->bank[0].misses, 100);
 	EXPECT_EQ(r->model.header->bank[0].stolen, 127);
 	model_clear(&r->model);
 	rig_access(r, 0, ROW(7) | BANK(1), false, 0);
-	expect_rows(r, 0, 127 + 97, 5, 100);
+	expect_rows(_metadata, r, 0, 127 + 97, 5, 100);
 	rig_free(r);
 }
 
@@ -80,8 +82,8 @@ TEST(lockstep_conflicts_in_one_bank)
 {
 	struct rig *r = lockstep(ROW(1), ROW(2));
 
-	expect_rows(r, 0, 0, 1, 999);
-	expect_rows(r, 1, 0, 0, 1000);
+	expect_rows(_metadata, r, 0, 0, 1, 999);
+	expect_rows(_metadata, r, 1, 0, 0, 1000);
 	/* Each CPU always waits for the other. */
 	EXPECT_GE(rig_count(r, 1, SIM_BANK_WAITS), 999u * RP);
 	rig_free(r);
@@ -91,8 +93,8 @@ TEST(lockstep_never_conflicts_in_two_banks)
 {
 	struct rig *r = lockstep(ROW(1), ROW(2) | BANK(1));
 
-	expect_rows(r, 0, 999, 1, 0);
-	expect_rows(r, 1, 999, 1, 0);
+	expect_rows(_metadata, r, 0, 999, 1, 0);
+	expect_rows(_metadata, r, 1, 999, 1, 0);
 	rig_free(r);
 }
 
@@ -134,9 +136,9 @@ TEST(row_hits_go_first)
 	rig_access(r, 0, ROW(1), false, 0);
 	rig_access(r, 1, ROW(2), false, 10);
 	rig_access(r, 2, ROW(1) + LINE, false, 20);
-	expect_rows(r, 0, 0, 1, 0);
-	expect_rows(r, 1, 0, 0, 1);
-	expect_rows(r, 2, 1, 0, 0);
+	expect_rows(_metadata, r, 0, 0, 1, 0);
+	expect_rows(_metadata, r, 1, 0, 0, 1);
+	expect_rows(_metadata, r, 2, 1, 0, 0);
 	/* The bank is free for the next column command RCD + BURST after the first. */
 	EXPECT_EQ(rig_count(r, 2, SIM_BANK_WAITS), RCD + BURST - 20);
 	EXPECT_EQ(rig_count(r, 1, SIM_BANK_WAITS), RCD + 2 * BURST - 10);
@@ -147,7 +149,7 @@ TEST(row_hits_go_first)
 	rig_access(r, 0, ROW(1), false, 0);
 	rig_access(r, 1, ROW(2), false, 10);
 	rig_access(r, 2, ROW(1) + LINE, false, RCD + BURST + 1);
-	expect_rows(r, 2, 0, 0, 1);
+	expect_rows(_metadata, r, 2, 0, 0, 1);
 	rig_free(r);
 }
 

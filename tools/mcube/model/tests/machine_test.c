@@ -4,6 +4,7 @@
  * comments; and their color_map and bank_map, parsed by the kernel's own code, match
  * the colors and banks of the model.
  */
+#include "mcube_test.h"
 #include "rig.h"
 
 #include <glob.h>
@@ -40,9 +41,10 @@ TEST(bad_values_are_refused)
 
 	EXPECT_STREQ(with("name", "fine"), "");
 	EXPECT_STREQ(with("llc.ways", "64"), "");
-	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
-		if (!*with(bad[i][0], bad[i][1]))
-			FAIL("%s = %s is taken", bad[i][0], bad[i][1]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_STRNE(with(bad[i][0], bad[i][1]), "")
+			TH_LOG("%s = %s is taken", bad[i][0], bad[i][1]);
+	}
 }
 
 TEST(files)
@@ -56,7 +58,7 @@ TEST(files)
 	f = fdopen(fd, "w");
 	fputs("# comment\n\n  l1.size =  4K # and more\nllc.size=1M\nnonsense\n", f);
 	fclose(f);
-	EXPECT_TRUE(strstr(machine_load(&m, path), "line 5: no '='"));
+	EXPECT_NE(strstr(machine_load(&m, path), "line 5: no '='"), NULL);
 	f = fopen(path, "w");
 	fputs("l1.size = 4K\nllc.size = 1M\nllc.ways = 16\nllc.policy = srrip\n", f);
 	fclose(f);
@@ -64,7 +66,7 @@ TEST(files)
 	EXPECT_EQ(m.llc.sets, 1024);
 	EXPECT_EQ(m.llc.policy, POLICY_SRRIP);
 	unlink(path);
-	EXPECT_TRUE(strstr(machine_load(&m, path), path));
+	EXPECT_NE(strstr(machine_load(&m, path), path), NULL);
 }
 
 TEST(known_machines)
@@ -99,13 +101,13 @@ TEST(known_machines)
 	globfree(&found);
 }
 
-static struct mcube_dim kernel_dim(const char *text)
+static struct mcube_dim kernel_dim(struct __test_metadata *_metadata, const char *text)
 {
 	struct mcube_dim d;
 	const char *why = "";
 
-	if (mcube_dim_parse(&d, text, strlen(text), &why))
-		FAIL("the kernel refuses '%s': %s", text, why);
+	ASSERT_EQ(mcube_dim_parse(&d, text, strlen(text), &why), 0)
+		TH_LOG("the kernel refuses '%s': %s", text, why);
 	return d;
 }
 
@@ -124,27 +126,32 @@ static bool share_a_set(const struct address_map *a, u64 p, u64 q)
 	return false;
 }
 
-static void check_maps(const char *name)
+static void check_maps(struct __test_metadata *_metadata, const char *name)
 {
 	struct rig *r = rig_load(1, name);
 	const struct address_map *a = &r->model.map;
-	struct mcube_dim color = kernel_dim(a->machine->color_map);
-	struct mcube_dim bank = kernel_dim(a->machine->bank_map);
+	struct mcube_dim color = kernel_dim(_metadata, a->machine->color_map);
+	struct mcube_dim bank = kernel_dim(_metadata, a->machine->bank_map);
 
 	EXPECT_EQ(color.nr_values, a->colors);
 	EXPECT_EQ(bank.nr_values, a->banks);
-	for (unsigned int i = 0; i < 20000 && !test_failed(); i++) {
+	for (unsigned int i = 0; i < 20000; i++) {
 		u64 p = some_page(), q = some_page(), off = get_random_u32_below(4096);
 		unsigned int pc = mcube_dim_value(&color, p), qc = mcube_dim_value(&color, q);
 		unsigned int pb = mcube_dim_value(&bank, p), qb = mcube_dim_value(&bank, q);
 
 		/* Kernel and model agree on the numbers, in all of the page. */
-		EXPECT_EQ(address_color(a, p << 12 | off), pc);
-		EXPECT_EQ(address_bank(a, p << 12), pb);
-		EXPECT_EQ(address_bank(a, p << 12 | off) == address_bank(a, q << 12 | off),
-			  pb == qb);
-		if (i % 100 == 0)
-			EXPECT_EQ(share_a_set(a, p, q), pc == qc);
+		ASSERT_EQ(address_color(a, p << 12 | off), pc)
+			TH_LOG("machine %s", name);
+		ASSERT_EQ(address_bank(a, p << 12), pb)
+			TH_LOG("machine %s", name);
+		ASSERT_EQ(address_bank(a, p << 12 | off) == address_bank(a, q << 12 | off),
+			  pb == qb)
+			TH_LOG("machine %s", name);
+		if (i % 100 == 0) {
+			ASSERT_EQ(share_a_set(a, p, q), pc == qc)
+				TH_LOG("machine %s", name);
+		}
 	}
 	rig_free(r);
 }
@@ -155,11 +162,8 @@ TEST(the_kernel_is_told_the_truth)
 		"xeon5355", "i7-860", "ppc970fx", "x5570", "small", "sliced",
 	};
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
-		check_maps(names[i]);
-		if (test_failed())
-			NOTE("machine %s", names[i]);
-	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
+		check_maps(_metadata, names[i]);
 }
 
 TEST(slices_are_used_evenly)
@@ -219,10 +223,10 @@ TEST(text_has_every_key)
 	struct rig *r = rig_load(1, "x5570");
 
 	machine_text(&r->model.machine, text, sizeof(text));
-	EXPECT_TRUE(strstr(text, "name=x5570;"));
-	EXPECT_TRUE(strstr(text, "dram.table=0 1 2;"));
-	EXPECT_TRUE(strstr(text, "llc.policy=lru;"));
-	EXPECT_TRUE(strstr(text, "dram.banks=0x44000 0x88000 0x110000 0x20000;"));
-	EXPECT_TRUE(strstr(text, "bank_map=0x44000 0x88000 0x110000 0x20000 table:0:0,1,2"));
+	EXPECT_NE(strstr(text, "name=x5570;"), NULL);
+	EXPECT_NE(strstr(text, "dram.table=0 1 2;"), NULL);
+	EXPECT_NE(strstr(text, "llc.policy=lru;"), NULL);
+	EXPECT_NE(strstr(text, "dram.banks=0x44000 0x88000 0x110000 0x20000;"), NULL);
+	EXPECT_NE(strstr(text, "bank_map=0x44000 0x88000 0x110000 0x20000 table:0:0,1,2"), NULL);
 	rig_free(r);
 }

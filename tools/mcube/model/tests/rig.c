@@ -4,7 +4,12 @@
  */
 #include "rig.h"
 
-static void __noreturn broken(const char *bad)
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void __attribute__((noreturn)) broken(const char *bad)
 {
 	fprintf(stderr, "the machine of a test: %s\n", bad);
 	abort();

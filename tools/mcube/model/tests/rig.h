@@ -10,7 +10,8 @@
 #ifndef MCUBE_MODEL_RIG_H
 #define MCUBE_MODEL_RIG_H
 
-#include "mcube_test.h"
+#include <linux/types.h>
+
 #include "../model.h"
 
 #define LINE	64ull

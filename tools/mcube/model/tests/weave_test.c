@@ -3,6 +3,7 @@
  * Quantum and weave: requests of several CPUs meet in the order of modelled time,
  * whatever the quantum; samplers; owners that are charged.
  */
+#include "mcube_test.h"
 #include "rig.h"
 
 #define CPUS	3
