@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the driver of the modelled machine share. The arrows say
- * which file uses which:
+ * Declarations shared by the files of the driver of the modelled machine. The
+ * arrows say which file uses which:
  *
  *	dev.c      finds the PCI device
  *	  |

@@ -569,7 +569,7 @@ static struct pmu sim_pmu = {
 /**
  * mcube_sim_pmu_register - register the PMU with perf
  *
- * The counters are those in mcube_sim_shm, which has to be set.
+ * mcube_sim_shm, the memory with the counters, has to be set.
  *
  * Return: 0 or a negative errno.
  */

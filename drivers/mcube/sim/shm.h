@@ -12,9 +12,9 @@
  *
  * All counters are 64 bits wide, only grow, and have one writer, the plugin; a
  * guest takes differences. The plugin queues requests to the shared levels and
- * weaves them: it serves those of all CPUs in the order of modelled time. The
- * counters of a CPU therefore lag until the next weave, and the guest executes
- * SIM_SYNC before it reads them.
+ * weaves them: it serves the requests of all CPUs in the order of modelled time.
+ * The counters of a CPU therefore lag until the next weave, and the guest
+ * executes SIM_SYNC before it reads them.
  *
  * Plugin and guest run on the same little-endian machine, so the integers need
  * no conversion.
@@ -54,7 +54,7 @@
 
 /**
  * enum sim_event - index into sim_cpu.count, and the PMU's event numbers
- * @SIM_CYCLES:		modelled cycles, without those in which the CPU is halted
+ * @SIM_CYCLES:		modelled cycles in which the CPU is not halted
  * @SIM_INSTRUCTIONS:	instructions executed while the model is on
  * @SIM_ACCESSES:	loads and stores to RAM; an access that crosses into
  *			another line counts as two

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a physical address selects: slice, set and color of the last level;
+ * Fields of a physical address: slice, set and color of the last level;
  * channel, bank and row of DRAM.
  *
  *	last level:	slice = parities(address, hash) % slices

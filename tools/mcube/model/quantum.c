@@ -15,7 +15,7 @@
  * is most behind.
  *
  * A CPU is known to be halted by its HLT. A CPU that cannot run for another reason is
- * detected when all others were dispatched again and it was not.
+ * detected when another CPU is dispatched twice and this CPU never in between.
  */
 #include "quantum.h"
 

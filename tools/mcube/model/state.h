@@ -82,7 +82,7 @@ struct stream {
  * @latency:	moving average of the cycles of a demand request, times 16
  * @waiting:	the request that DRAM has not answered yet, if @blocked
  * @blocked:	the CPU waits for DRAM
- * @idle:	halted: makes no requests, and the others do not wait for it
+ * @idle:	halted: makes no requests, and other CPUs do not wait for it
  * @dispatch:	number of its last dispatch
  * @exits:	how often it was asked to leave since that dispatch
  * @stream:	state of the stride prefetcher

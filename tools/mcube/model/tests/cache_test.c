@@ -86,7 +86,7 @@ TEST(strides)
 		model_clear(&r->model);
 		EXPECT_EQ(pass_misses(r, holds + (64 >> k), 1 << k), holds + (64 >> k));
 		model_clear(&r->model);
-		/* One line too many: the lines of its set always miss, the others never. */
+		/* One line too many: its set always misses, other sets never. */
 		EXPECT_EQ(pass_misses(r, holds + 1, 1 << k), 17);
 		rig_free(r);
 	}
@@ -300,7 +300,7 @@ TEST(write_backs_of_private_levels)
 	r = rig_make(1, "l2.size", "512", "l2.ways", "8", "llc.size", "64", "llc.ways", "1", NULL);
 	for (u64 l = 0; l < 100; l++)
 		rig_access(r, 0, l * LINE, true, 0);
-	/* The last line is dirty in L1, the 7 before it in L2; the others were written. */
+	/* The last line is dirty in L1, the 7 before it in L2, and 92 were written. */
 	EXPECT_EQ(rig_count(r, 0, SIM_DRAM_ACCESSES) - rig_count(r, 0, SIM_LLC_MISSES), 92);
 	rig_free(r);
 }
@@ -320,7 +320,7 @@ TEST(prefetcher_on_a_stream)
 {
 	static const struct {
 		const char *kind, *degree;
-		u64 misses;	/* per page: those that train the prefetcher */
+		u64 misses;	/* per page, to train the prefetcher */
 	} cases[] = {
 		{ "none", "1", 64 }, { "next", "1", 1 }, { "next", "4", 1 },
 		{ "stride", "1", 3 }, { "stride", "4", 3 },

@@ -193,7 +193,7 @@ TEST(idle_cpus_hold_nobody_back)
 	model_idle(&r->model, &v[1]);
 	model_weave(&r->model, false);
 	EXPECT_EQ(v[0].count[SIM_LLC_REFS], 2);
-	/* After it wakes up its clock is that of the others, without busy cycles. */
+	/* CPU 1 wakes up with the clock of CPU 0, without busy cycles. */
 	model_dispatch(&r->model, &v[1]);
 	EXPECT_FALSE(v[1].idle);
 	EXPECT_EQ(v[1].clock, v[0].clock);
