@@ -59,7 +59,9 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/mm_types.h>
+#include <linux/prandom.h>
 
 #include "bins.h"
 
@@ -323,28 +325,20 @@ int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 	return -1;
 }
 
-/* A bijection on n bits: rounds of multiplication by odd keys and shifts. */
-static unsigned int permute(unsigned int i, unsigned int n, u64 key)
-{
-	unsigned int mask = (1U << n) - 1, shift = (n + 1) / 2, round;
-
-	for (round = 0; round < 4; round++) {
-		i ^= (key >> (16 * round)) & mask;
-		i = (i * (((key >> (8 * round)) & mask) | 1)) & mask;
-		i ^= i >> shift;
-	}
-	return i;
-}
-
-static void fill_build(struct mcube_fill *f, enum mcube_seed seed, u64 key)
+/* Ascending without @rnd, else shuffled as Fisher and Yates do it. */
+static void fill_build(struct mcube_fill *f, struct rnd_state *rnd)
 {
 	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
-	unsigned int i;
+	unsigned int i, other, n = 1U << f->order;
 
+	for (i = 0; i < n; i++)
+		f->off[i] = i;
+	for (i = n - 1; rnd && i; i--) {
+		other = prandom_u32_state(rnd) % (i + 1);
+		swap(f->off[i], f->off[other]);
+	}
 	bitmap_zero(free, MCUBE_MAX_PAGES);
-	for (i = 0; i < 1U << f->order; i++) {
-		f->off[i] = seed == MCUBE_SEED_PAPER ?
-			    i : permute(i, f->order, key);
+	for (i = 0; i < n; i++) {
 		__set_bit(f->off[i], free);
 		f->level[i] = ascent(free, f->order, f->off[i]);
 	}
@@ -395,21 +389,26 @@ out:
 void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_seed seed, u64 key)
 {
-	unsigned int spread, best = 0, i;
-	u64 best_key = key;
+	struct rnd_state rnd, start, best;
+	unsigned int spread, most = 0, i;
 
 	f->order = order;
-	for (i = 0; seed == MCUBE_SEED_SHUFFLE && i < CANDIDATES; i++) {
-		fill_build(f, seed, key);
-		spread = fill_spread(f);
-		if (spread > best) {
-			best = spread;
-			best_key = key;
-		}
-		/* Knuth's 64-bit linear congruential generator. */
-		key = key * 6364136223846793005ULL + 1442695040888963407ULL;
+	if (seed == MCUBE_SEED_PAPER) {
+		fill_build(f, NULL);
+		return;
 	}
-	fill_build(f, seed, best_key);
+	prandom_seed_state(&rnd, key);
+	best = rnd;
+	for (i = 0; i < CANDIDATES; i++) {
+		start = rnd;
+		fill_build(f, &rnd);
+		spread = fill_spread(f);
+		if (spread > most) {
+			most = spread;
+			best = start;
+		}
+	}
+	fill_build(f, &best);
 }
 
 /*
