@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bins against the paper's example, against a brute-force model, and the
- * spread of what comes out of them.
+ * The bins: the paper's example, a brute-force model, and how the frames that leave
+ * the bins spread over colors and banks.
  */
 #include "mcube_test.h"
 
@@ -9,7 +9,7 @@
 
 #define FRAMES		MCUBE_MAX_PAGES
 
-/* Frames have their struct pages here; garbage in them must not matter. */
+/* The struct pages of the frames.  They start as garbage, which must not matter. */
 static struct page frames[2][FRAMES];
 static struct mcube_bins bins[2];
 
@@ -25,7 +25,7 @@ static struct mcube_bins *fresh(unsigned int which, unsigned int order)
 	return &bins[which];
 }
 
-/* A fresh container, filled through a template of its own. */
+/* Fill a fresh container by a template of its own. */
 static void fill(struct mcube_bins *b, enum mcube_seed seed, u64 key)
 {
 	static struct mcube_fill f;
@@ -99,7 +99,7 @@ TEST(fresh_container_in_paper_order)
 		EXPECT_EQ(mcube_bins_take(b), first[i]);
 }
 
-/* All that the invariant says, checked frame by frame and group by group. */
+/* Check the invariant frame by frame and group by group. */
 static void check(struct __test_metadata *_metadata, const struct mcube_bins *b,
 		  const bool *free)
 {
@@ -187,7 +187,7 @@ static void step(struct __test_metadata *_metadata, struct mcube_bins *b,
 		ASSERT_TRUE(test_bit(off, sel));
 		break;
 	}
-	/* No frame is handed out twice; its owner scribbles over it. */
+	/* No frame is handed out twice.  The owner of the frame overwrites its words. */
 	ASSERT_TRUE(free[off]);
 	free[off] = false;
 	b->base[off].index = get_random_u32_below(2 * n);
@@ -220,7 +220,7 @@ TEST(invariant_under_millions_of_operations)
 	bool free[FRAMES] = { };
 
 	for (i = 0; i < n; i++) {
-		/* Swing between nearly empty and nearly full. */
+		/* Alternate between nearly empty and nearly full. */
 		step(_metadata, b, free, i / 5000 % 2 ? 35 : 75);
 		if (i % 4096 == 0)
 			check(_metadata, b, free);
@@ -300,8 +300,8 @@ TEST(drain_gives_maximal_aligned_groups)
 }
 
 /*
- * Spread.  Color: physical bits 12..16.  Bank: a client CPU's XOR map, bits
- * 14^17, 15^18, 16^19 and 13 (its partner, bit 6, is inside the page).
+ * Spread.  The color is physical bits 12..16.  The bank is the XOR map of a client
+ * CPU: bits 14^17, 15^18, 16^19 and 13, whose partner, bit 6, is inside the page.
  */
 static unsigned int color_of(unsigned int off)
 {
@@ -319,8 +319,8 @@ struct spread {
 };
 
 /*
- * First 32 frames of many containers, and two CPUs in lockstep.  All share one
- * template, as in a running kernel, and differ by their keys.
+ * Take the first 32 frames of many containers, and step two CPUs in lockstep.  All
+ * containers share a template, as in a running kernel, and differ by their keys.
  */
 static struct spread measure(enum mcube_seed seed, unsigned int containers)
 {
@@ -385,8 +385,8 @@ TEST(paper_order_is_adversarial_on_xor_maps)
 }
 
 /*
- * Filling by template is the same as freeing frame by frame, and a key keeps
- * all that the bins rely on.
+ * Filling by template gives the same bins as freeing frame by frame, and the
+ * invariant holds with any key.
  */
 TEST(fill_is_put_for_all_frames)
 {
@@ -440,7 +440,7 @@ TEST(shuffle_is_a_permutation)
 	}
 }
 
-/* Level of the largest free group, frame by frame. */
+/* Find the level of the largest free group, frame by frame. */
 static int brute_top(const bool *free, unsigned int order)
 {
 	int level;
@@ -458,7 +458,7 @@ static int brute_top(const bool *free, unsigned int order)
 	return -1;
 }
 
-/* Loose frames are in the bitmap and nowhere else. */
+/* Check that loose frames are in the bitmap and in no bin. */
 static void check_loose(struct __test_metadata *_metadata,
 			const struct mcube_bins *b, const bool *free)
 {
@@ -507,7 +507,7 @@ static void step_loose(struct __test_metadata *_metadata, struct mcube_bins *b,
 	free[off] = false;
 }
 
-/* Frames that only hints take: loose, then sorted, at any moment. */
+/* Only hints take frames while they are loose.  They can be sorted at any moment. */
 TEST(loose_frames_and_their_way_into_the_bins)
 {
 	struct mcube_fill *f = malloc(sizeof(*f));
@@ -530,7 +530,7 @@ TEST(loose_frames_and_their_way_into_the_bins)
 				step_loose(_metadata, b, free_frames);
 				check_loose(_metadata, b, free_frames);
 			}
-			/* Nothing was written to them. */
+			/* Loose frames are never written to. */
 			EXPECT_FALSE(memcmp(before, frames[0], sizeof(before)));
 			mcube_bins_sort(b, f, get_random_u64());
 			ASSERT_EQ(b->loose, 0);

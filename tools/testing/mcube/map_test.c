@@ -2,8 +2,8 @@
 /*
  * The address map: linearity, tables, container shapes, refusals, text, defaults.
  *
- * The same cases run in the kernel (mm/mcube/tests/map-kunit.c); here are more rounds, all
- * orders, and text at random against the sanitizers.
+ * The same cases run in the kernel (mm/mcube/tests/map-kunit.c).  Here they run for more
+ * rounds and for all orders, and the sanitizers see the parser read random text.
  */
 #include "mcube_test.h"
 
@@ -92,7 +92,7 @@ static void check_all_orders(struct __test_metadata *_metadata, const struct mcu
 	for (order = 0; order <= MCUBE_MAX_ORDER; order++) {
 		longs = mcube_shape_longs(d, order);
 		ASSERT_TRUE(longs);
-		mem = malloc(longs * sizeof(*mem));	/* the exact size, for ASan */
+		mem = malloc(longs * sizeof(*mem));	/* The exact size, for ASan. */
 		memset(mem, 0xa5, longs * sizeof(*mem));
 		mcube_shape_build(&s, d, order, mem);
 		ASSERT_EQ((size_t)s.nr_phases * s.nr_values * s.words, longs);
@@ -141,11 +141,11 @@ TEST(phases)
 		{ "0x1000 0x2000", 10, 1 },
 		{ "table:0:0,1,2", 10, 3 },
 		{ "table:0:0,1,2", 0, 3 },
-		{ "table:0:0,1", 10, 1 },	/* the period divides the container */
+		{ "table:0:0,1", 10, 1 },	/* The period divides the container. */
 		{ "table:0:0,1,2,3", 1, 2 },
 		{ "table:0:0,1,2,3,4,5", 10, 3 },
 		{ "table:9:0,1,2,3,4,5", 10, 3 },
-		{ "table:10:0,1,2,0,1,2", 10, 3 },	/* by value from here on */
+		{ "table:10:0,1,2,0,1,2", 10, 3 },	/* From here on constant in a container. */
 		{ "table:12:0,0,0,1", 10, 2 },
 	};
 	struct mcube_shape s;
@@ -226,7 +226,7 @@ TEST(init_refuses)
 	EXPECT_EQ(mcube_dim_value(&d, 12345), 0);
 }
 
-/* every value of an accepted map has pages: drawn at random, all turn up */
+/* In an accepted map every value has pages: among random pages all values occur. */
 TEST(every_value_occurs)
 {
 	unsigned long round, rounds = 150 * test_scale();
@@ -248,7 +248,7 @@ TEST(every_value_occurs)
 	}
 }
 
-/* and a refused one has values without pages: exact where all frames can be counted */
+/* A refused map has values without pages.  The maps here are small enough to count. */
 TEST(refusal_is_exact)
 {
 	unsigned long round, rounds = 3000 * test_scale();
@@ -314,7 +314,7 @@ TEST(bad_text_changes_nothing)
 	was = d;
 	for (i = 0; i < ARRAY_SIZE(map_bad_text); i++) {
 		len = strlen(map_bad_text[i].text);
-		exact = malloc(len ?: 1);	/* no NUL behind it, for ASan */
+		exact = malloc(len ?: 1);	/* No NUL follows, for ASan. */
 		memcpy(exact, map_bad_text[i].text, len);
 		why = NULL;
 		EXPECT_EQ(mcube_dim_parse(&d, exact, len, &why), map_bad_text[i].err)
@@ -365,13 +365,13 @@ TEST(round_trip_of_random_maps)
 		ASSERT_EQ(mcube_dim_parse(&e, buf, len, NULL), 0);
 		ASSERT_TRUE(mcube_dim_equal(&d, &e));
 	}
-	/* 8 masks of 15 and 7 blanks, table:30: and 64 entries of at most 3 */
+	/* 8 masks of 15 and 7 blanks, table:30: and 64 entries of at most 3. */
 	EXPECT_LE(longest, 8 * 16 + 9 + 64 * 3U);
 	EXPECT_LT(8 * 16 + 9 + 64 * 3, MCUBE_DIM_TEXT);
 	EXPECT_LT(mcube_dim_format(&d, buf, 3), 3);
 }
 
-/* pieces of valid text in any order: accepted or refused, and never half */
+/* Pieces of valid text in any order: either a valid map comes of them, or an error. */
 TEST(text_at_random)
 {
 	static const char * const piece[] = {

@@ -45,7 +45,7 @@ TEST(plain_bits_give_adjacent_colors)
 		EXPECT_EQ(regions.of[i], i / 4);
 		EXPECT_EQ(mcube_region_color(&regions, i / 4, i), i);
 	}
-	/* All colors are one region: nothing left to choose from. */
+	/* All colors are in a single region, so there is no choice of regions. */
 	EXPECT_EQ(mcube_regions_init(&regions, &dim, 4), -ERANGE);
 }
 
@@ -62,7 +62,7 @@ TEST(bits_that_do_not_count_make_regions_smaller)
 	EXPECT_EQ(regions.per, 1);
 }
 
-/* As large as leaves sixteen regions; bits that do not count cost nothing. */
+/* Regions grow while sixteen regions are left.  Bits that do not count cost nothing. */
 TEST(auto_leaves_a_region_for_each_share)
 {
 	static const struct {
@@ -104,7 +104,7 @@ TEST(tables_have_colors_only)
 	EXPECT_EQ(regions.nr, dim.nr_values);
 }
 
-/* Aligned blocks: all colors of one region, each as often, and no other. */
+/* An aligned block has all colors of a region equally often, and no other color. */
 static void check_block(struct __test_metadata *_metadata,
 			const struct mcube_dim *dim, unsigned int order)
 {
@@ -148,7 +148,7 @@ TEST(random_maps_hold_to_the_definition)
 	}
 }
 
-TEST(what_is_reserved_memory_does_not_hop_over)
+TEST(memory_does_not_hop_over_reserved_colors)
 {
 	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
 	unsigned int share, order, i;
@@ -157,7 +157,7 @@ TEST(what_is_reserved_memory_does_not_hop_over)
 		EXPECT_EQ(mcube_regions_init(&regions, &dim, order), 0);
 		for (share = 0; share <= MCUBE_RESERVE_MAX; share++) {
 			mcube_regions_reserve(&regions, share);
-			/* 16 colors: a sixteenth is one, or less than a region. */
+			/* A sixteenth of 16 colors is a color, which may be less than a region. */
 			EXPECT_EQ(regions.reserved, share >> order);
 			EXPECT_EQ(regions.nr_hop,
 				  16 - (regions.reserved << order));
@@ -170,7 +170,7 @@ TEST(what_is_reserved_memory_does_not_hop_over)
 				  regions.hop[3]);
 		}
 	}
-	/* Being divided anew. */
+	/* As a reader may find it while colors are divided anew. */
 	memset(&regions, 0, sizeof(regions));
 	EXPECT_EQ(mcube_region_hop(&regions, 12345), 0);
 }

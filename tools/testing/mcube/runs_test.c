@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The packed state of runs, and the colors that runs are dealt: examples, a
- * brute-force model, and a page cache in small that recycles its colors.
+ * The packed state of runs, and how colors are dealt to runs: examples, a brute-force
+ * model, and a small page cache that recycles its colors.
  */
 #include "mcube_test.h"
 
@@ -21,7 +21,7 @@ TEST(run_state_packs_and_unpacks)
 
 		ASSERT_EQ(mcube_run_color(run), color);
 		ASSERT_EQ(mcube_run_left(run, epoch), left);
-		/* Another epoch knows nothing of it. */
+		/* In another epoch the run has no pages left. */
 		ASSERT_EQ(mcube_run_left(run, epoch + 1), 0);
 	}
 	EXPECT_EQ(mcube_run_left(0, 0), 0);
@@ -61,7 +61,7 @@ TEST(the_oldest_that_has_enough_is_dealt)
 	unsigned long free[4] = { 300, 10, 256, 900 };
 
 	mcube_palette_init(&palette, 4, 0);
-	/* 1 has too few; those with enough take turns, however much they have. */
+	/* Color 1 has too few.  The colors that have enough take turns, however many they have. */
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 2);
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 3);
@@ -99,7 +99,7 @@ TEST(reserved_ones_come_first_while_they_have_enough)
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 2);
 	EXPECT_EQ(mcube_palette_oldest(&palette), 3);
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 3);
-	/* Nobody has enough: the richest, reserved or not. */
+	/* No color has enough: the richest is dealt, reserved or not. */
 	for (c = 2; c < 6; c++)
 		free[c] = 254;
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 0);
@@ -107,7 +107,7 @@ TEST(reserved_ones_come_first_while_they_have_enough)
 	EXPECT_EQ(mcube_palette_deal(&palette, free, 256), 4);
 }
 
-/* The oldest of those with enough, the lowest of equals; @nr if none has. */
+/* The oldest color that has enough, the lowest of equally old colors; @nr if none has. */
 static unsigned int oldest_with(const unsigned long *free, unsigned long enough,
 				const u64 *age, unsigned int from,
 				unsigned int to, unsigned int nr)
@@ -148,7 +148,7 @@ TEST(deals_against_brute_force)
 		got = mcube_palette_deal(&palette, free, enough);
 		ASSERT_EQ(got, want);
 		age[got] = i + 1;
-		/* Next, if all have enough. */
+		/* The color that is next if all have enough. */
 		for (want = reserved, c = want + 1; c < nr; c++)
 			if (age[c] < age[want])
 				want = c;
@@ -157,9 +157,9 @@ TEST(deals_against_brute_force)
 }
 
 /*
- * A page cache that is full, first in, first out, 32 pages of slack: what is
- * evicted comes in runs of one color, so nearly every page of a stream can have
- * the color of its run although few frames are free.
+ * A full page cache evicts its oldest pages while fewer than SLACK frames are free.
+ * These pages are runs of a color.  So nearly every page of a stream can have the
+ * color of its run, although few frames are free.
  */
 TEST(a_full_cache_recycles_whole_runs)
 {
@@ -185,7 +185,7 @@ TEST(a_full_cache_recycles_whole_runs)
 		if (free[c]) {
 			had += i >= PAGES;
 		} else {
-			/* Some page: the next color that has one. */
+			/* Any page will do: take the next color that has one. */
 			while (!free[c])
 				c = (c + 1) % COLORS;
 			left = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scans: which files are taken for ones in use, by tasks that read in different
- * ways.
+ * Scans: which files count as files in use, when tasks read in different ways.
  */
 #include "mcube_test.h"
 
@@ -67,7 +66,7 @@ TEST(many_files_are_a_stream)
 		EXPECT_FALSE(mcube_scan_spreads(scan[i]));
 }
 
-/* Each grep is a process; all find a file at the same place on their way. */
+/* Each grep is a process, and each comes to the file after the same number of pages. */
 TEST(several_tasks_do_not_add_up)
 {
 	unsigned int i, task;
