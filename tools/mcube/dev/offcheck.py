@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """With the options off, the patched kernel has to be the unpatched one.
 
@@ -13,10 +13,15 @@ call are caught and that a changed line number is not.
 """
 
 import argparse
+import io
 import re
-import struct
 import sys
 from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
 
 import kbuild
 from lib import ui
@@ -25,7 +30,7 @@ from lib.source import BASE, TREE
 from lib.ui import BUILD, Failure, Steps, say
 
 ALWAYS = ("mm/page_alloc.o", "mm/filemap.o", "mm/vmscan.o", "mm/memory.o")
-SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHF_ALLOC = 2, 4, 8, 2
+RELA_BYTES, RELA_SYMBOL = 24, 12
 BUG_ENTRY, BUG_LINE = 12, 8
 
 
@@ -33,30 +38,29 @@ class Elf:
     """Allocated sections and relocations of an x86-64 object file."""
 
     def __init__(self, data):
-        self.data = data
-        if data[:6] != b"\x7fELF\x02\x01":
+        try:
+            elf = ELFFile(io.BytesIO(data))
+        except ELFError as e:
+            raise Failure(f"not an ELF object: {e}") from e
+        if elf.elfclass != 64 or not elf.little_endian:
             raise Failure("not a 64-bit little-endian ELF object")
-        shoff, = struct.unpack_from("<Q", data, 40)
-        size, count, names = struct.unpack_from("<HHH", data, 58)
-        self.raw = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * size)
-                    for i in range(count)]
-        self.strings = self.body(names)
-        self.names = [self.string(self.strings, s[0]) for s in self.raw]
-        self.sections = {}
-        for i, (sec, name) in enumerate(zip(self.raw, self.names)):
-            if sec[2] & SHF_ALLOC and not name.startswith(".note"):
-                body = b"" if sec[1] == SHT_NOBITS else self.body(i)
-                self.sections.setdefault(self.plain(name), []).append((sec[5], body))
-        self.relocs = self.relocations()
-
-    def body(self, index):
-        """Content of a section."""
-        return self.data[self.raw[index][4]:self.raw[index][4] + self.raw[index][5]]
+        self.table = list(elf.iter_sections())
+        self.sections, self.relocs = {}, {}
+        for sec in filter(self.allocated, self.table):
+            if not sec.name.startswith(".note"):
+                body = b"" if sec["sh_type"] == "SHT_NOBITS" else sec.data()
+                self.sections.setdefault(self.plain(sec.name), []).append((sec["sh_size"], body))
+        symbols = [self.symbol(s) for s in elf.get_section_by_name(".symtab").iter_symbols()]
+        for sec in self.table:
+            if isinstance(sec, RelocationSection) and self.allocated(self.table[sec["sh_info"]]):
+                self.relocs.setdefault(self.plain(self.table[sec["sh_info"]].name), []).append(
+                    [(r["r_offset"], r["r_info_type"], symbols[r["r_info_sym"]], r["r_addend"])
+                     for r in sec.iter_relocations()])
 
     @staticmethod
-    def string(table, at):
-        """A string of a string table."""
-        return table[at:table.index(b"\0", at)].decode()
+    def allocated(sec):
+        """Does the section end up in memory?"""
+        return bool(sec["sh_flags"] & SH_FLAGS.SHF_ALLOC)
 
     @staticmethod
     def plain(name):
@@ -65,26 +69,14 @@ class Elf:
         return re.sub(r"\d+", "N", name) if "__initcall" in name or "UNIQUE_ID" in name \
             else name
 
-    def relocations(self):
-        """{section: [(offset, type, symbol, addend)]} of the allocated sections."""
-        out = {}
-        for i, sec in enumerate(self.raw):
-            target = self.raw[sec[7]] if sec[1] == SHT_RELA else None
-            if not target or not target[2] & SHF_ALLOC:
-                continue
-            symbols = self.body(sec[6])
-            strings = self.body(self.raw[sec[6]][6])
-            name, rows = self.plain(self.names[sec[7]]), []
-            body = self.body(i)
-            for at in range(0, len(body), 24):
-                offset, info, addend = struct.unpack_from("<QQq", body, at)
-                sym, _, _, shndx = struct.unpack_from("<IBBH", symbols, (info >> 32) * 24)
-                text = self.string(strings, sym)
-                if not text and shndx < len(self.names):
-                    text = self.names[shndx]
-                rows.append((offset, info & 0xffffffff, self.plain(text), addend))
-            out.setdefault(name, []).append(rows)
-        return out
+    def symbol(self, symbol):
+        """Name of a symbol; that of its section where it has none."""
+        at = symbol["st_shndx"]
+        return self.plain(symbol.name or (self.table[at].name if isinstance(at, int) else ""))
+
+    def section(self, name):
+        """Section of that name, or None."""
+        return next((s for s in self.table if s.name == name), None)
 
 
 def without_lines(body):
@@ -121,20 +113,18 @@ def self_test(data):
     elf = Elf(data)
 
     def poke(section, offset, width=1):
-        i = elf.names.index(section)
         out = bytearray(data)
-        at = elf.raw[i][4] + offset
+        at = elf.section(section)["sh_offset"] + offset
         out[at:at + width] = bytes(c ^ 0x55 for c in out[at:at + width])
         return bytes(out)
 
     if compare(data, data):
         raise Failure("off-check self-test: an object differs from itself")
-    text = elf.raw[elf.names.index(".text")][5]
-    if not compare(data, poke(".text", text // 2)):
+    if not compare(data, poke(".text", elf.section(".text")["sh_size"] // 2)):
         raise Failure("off-check self-test: a changed constant in .text was not caught")
-    if not compare(data, poke(".rela.text", 24 * 5 + 12)):
+    if not compare(data, poke(".rela.text", RELA_BYTES * 5 + RELA_SYMBOL)):
         raise Failure("off-check self-test: a changed relocation was not caught")
-    if "__bug_table" in elf.names:
+    if elf.section("__bug_table"):
         if compare(data, poke("__bug_table", BUG_LINE, 2)):
             raise Failure("off-check self-test: a changed line number was reported")
         if not compare(data, poke("__bug_table", BUG_LINE + 2, 2)):
