@@ -18,6 +18,7 @@ packages=(
 	xz-utils rsync patch perl git python3
 	# user-space units, kselftests, lint
 	libcap-dev libnuma-dev python3-ply sparse codespell shellcheck
+	flake8 pydocstyle python3-pyelftools
 	# guests, load generators, pictures
 	qemu-system-x86 busybox-static e2fsprogs xfsprogs stress-ng numactl linux-perf
 	python3-matplotlib procps file

@@ -4,20 +4,18 @@
 
 checkpatch --strict on the mails of the series and on every file, the budget
 of edits to existing kernel files, sparse and W=1 on our objects, kernel-doc,
-codespell, shellcheck, Python's compiler and docstrings, manual pages, SPDX lines
-and file lengths. Any finding fails; every check prints 'ok' or 'not ok'.
-checkpatch takes most of the time, so that a file it found nothing in is noted
-under build/lint-clean, by its content and that of checkpatch and this script.
+codespell, shellcheck, flake8, pydocstyle, manual pages, SPDX lines and file
+lengths. Any finding fails; every check prints 'ok' or 'not ok'. checkpatch
+takes most of the time, so that a file it found nothing in is noted under
+build/lint-clean, by its content and that of checkpatch and this script.
 """
 
 import argparse
-import ast
 import concurrent.futures
 import functools
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -29,7 +27,7 @@ from lib.ui import BUILD, JOBS, ROOT, Failure
 import series
 
 CLEAN = BUILD / "lint-clean"
-HUNKS, LINES, LENGTH, COLUMNS = 40, 300, 700, 100
+HUNKS, LINES, LENGTH = 40, 300, 700
 # The MAINTAINERS entry of the first patch covers every file that follows.
 IGNORE = "FILE_PATH_CHANGES"
 # What a hook was given vanishes with it where the option is off.
@@ -69,9 +67,12 @@ def text_of(path):
 
 def output(*argv, cwd=ROOT):
     """(status, combined output) of a command."""
-    got = subprocess.run([str(a) for a in argv], cwd=cwd, text=True, check=False,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         errors="replace")
+    try:
+        got = subprocess.run([str(a) for a in argv], cwd=cwd, text=True, check=False,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             errors="replace")
+    except FileNotFoundError as e:
+        raise Failure(f"{argv[0]} is not installed: run 'make deps'") from e
     return got.returncode, got.stdout
 
 
@@ -226,8 +227,6 @@ def check_shell(files):
     """shellcheck on scripts for the host and the guest."""
     chosen = [f for f in files if f.endswith((".sh", ".bash"))
               or re.match(r"#!.*\b(ba|da)?sh\b", (text_of(f) or "")[:60])]
-    if not shutil.which("shellcheck"):
-        return ["shellcheck is not installed: run 'make deps'"]
     _, text = output("shellcheck", "-f", "gcc", *chosen) if chosen else (0, "")
     return text.strip().splitlines()
 
@@ -238,31 +237,15 @@ def is_python(path):
 
 
 def check_python(files):
-    """Python files compile, their lines are short, what others may call says what it is."""
-    out = []
-    for f in filter(is_python, files):
-        text = text_of(f)
-        out += [f"{f}:{n}: {len(x)} columns, the limit is {COLUMNS}"
-                for n, x in enumerate(text.splitlines(), 1) if len(x) > COLUMNS]
-        try:
-            tree = ast.parse(text, f)
-        except SyntaxError as e:
-            out.append(f"{f}: {e}")
-            continue
-        inner = {id(y) for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)
-                 for y in ast.walk(x) if y is not x}
-        out += [f"{f}:{getattr(x, 'lineno', 1)}: no docstring" for x in ast.walk(tree)
-                if isinstance(x, (ast.Module, ast.ClassDef, ast.FunctionDef))
-                and not ast.get_docstring(x) and id(x) not in inner
-                and not re.fullmatch("__[a-z]+__", getattr(x, "name", ""))]
-    return out
+    """flake8 and pydocstyle, by the rules in setup.cfg."""
+    chosen = [f for f in files if is_python(f)]
+    style, docs = output("flake8", *chosen)[1], output("pydocstyle", *chosen)[1]
+    return style.splitlines() + re.sub(r":\n\s+", ": ", docs).splitlines()
 
 
 def check_manuals(files):
     """mandoc on manual pages."""
     chosen = [f for f in files if re.search(r"\.[1-9]$", f)]
-    if not shutil.which("mandoc"):
-        return ["mandoc is not installed: run 'make deps'"]
     status, text = output("mandoc", "-T", "lint", "-W", "warning", *chosen) if chosen else (0, "")
     return text.strip().splitlines() or ([f"mandoc returned {status}"] if status else [])
 
