@@ -72,7 +72,7 @@ bench-%: build ## one benchmark, results in build/results/
 results: ## the figures of the documentation, from build/results/
 	@$(DEV)/results.py
 
-lint: tree ## checkpatch, sparse, W=1, kernel-doc, codespell, shellcheck, budget
+lint: tree ## checkpatch, sparse, W=1, kernel-doc, codespell, shellcheck, flake8, rooms, budget
 	@$(DEV)/lint.py
 
 off-check: tree ## with the options off, the objects equal the unpatched kernel's

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Everything that can be said about the sources without running them.
 
-checkpatch --strict on the mails of the series and on every file, the budget
-of edits to existing kernel files, sparse and W=1 on our objects, kernel-doc,
-codespell, shellcheck, flake8, pydocstyle, manual pages, SPDX lines and file
-lengths. Any finding fails; every check prints 'ok' or 'not ok'. checkpatch
-takes most of the time, so that a file it found nothing in is noted under
-build/lint-clean, by its content and that of checkpatch and this script.
+checkpatch --strict on the mails of the series and on every file, the doors
+between rooms, circles between files, the budget of edits to existing kernel
+files, the size of the patches, words that are no longer used, sparse and W=1
+on our objects, kernel-doc, codespell, shellcheck, flake8, pydocstyle, manual
+pages, SPDX lines and file lengths. Any finding fails; every check prints 'ok'
+or 'not ok'. checkpatch takes most of the time, so that a file it found nothing
+in is noted under build/lint-clean, by its content and that of checkpatch and
+this script.
 """
 
 import argparse
@@ -20,14 +22,17 @@ import subprocess
 from pathlib import Path
 
 import kbuild
-from lib import ui
+from lib import budget, circles, doors, modelled, ui, words
 from lib.patchfile import claims, overlay_files, series as patches
 from lib.source import TREE
 from lib.ui import BUILD, JOBS, ROOT, Failure
 import series
 
 CLEAN = BUILD / "lint-clean"
-HUNKS, LINES, LENGTH = 40, 300, 700
+LENGTH = 700
+# Checks that wait for renames and moves: their findings are counted, and fail nothing.
+# lint.py --only NAME shows them.
+LATER = {"circles", "budget of edits to existing files", "size of the patches", "words"}
 # The MAINTAINERS entry of the first patch covers every file that follows.
 IGNORE = "FILE_PATH_CHANGES"
 # What a hook was given vanishes with it where the option is off.
@@ -138,34 +143,42 @@ def check_files(files):
     return checkpatch_all([ROOT / f for f in files if f.endswith(CODE) or is_python(f)], "-f")
 
 
-def check_budget():
-    """Hunks and added lines in existing kernel files."""
-    hunks = lines = 0
+def check_budget(count):
+    """Lines that each patch adds, or edits of existing kernel files by room."""
+    all_patches = patches()
+    owner, _ = claims(all_patches, overlay_files())
+    new = {p.name: {f: (TREE / f).read_text("utf-8", "replace")
+                    for f, n in owner.items() if n == i} for i, p in enumerate(all_patches)}
+    lines, wrong = count(all_patches, lambda p: new[p.name])
+    for line in lines:
+        print(f"    {line}")
+    return wrong
+
+
+def c_files(files):
+    """{path: text} of C files; of existing kernel files the lines that patches add."""
+    out = {f: text_of(f) for f in files if f.endswith((".c", ".h"))}
     for patch in patches():
-        for diff in patch.diffs.values():
-            rows = diff.splitlines()
-            hunks += sum(x.startswith("@@") for x in rows)
-            lines += sum(x.startswith("+") and not x.startswith("+++") for x in rows)
-    print(f"    edits to existing kernel files: {hunks} hunks (budget {HUNKS}), "
-          f"{lines} added lines (budget {LINES})")
-    return [f"over the budget of {HUNKS} hunks or {LINES} lines"] \
-        if hunks > HUNKS or lines > LINES else []
-
-
-def included(path):
-    """[(file of the overlay, config symbols around it)] that a C file includes."""
-    out, around = [], []
-    for line in (ROOT / path).read_text("utf-8").splitlines():
-        if m := re.match(r'\s*#\s*include\s+(["<])([^">]+)', line):
-            at = os.path.normpath(os.path.join(os.path.dirname(path), m[2])) \
-                if m[1] == '"' else f"include/{m[2]}"
-            out.append((at, {s for names in around for s in names}))
-        elif m := re.match(r"\s*#\s*(if|endif)(.*)", line):
-            if m[1] == "endif":
-                around.pop()
-            else:
-                around.append(re.findall(r"CONFIG_(\w+)", m[2]))
+        for path, diff in patch.diffs.items():
+            out[path] = out.get(path, "") + "".join(
+                x[1:] for x in diff.splitlines(keepends=True)
+                if x.startswith("+") and not x.startswith("+++"))
     return out
+
+
+def check_circles(files):
+    """Circles of includes and of symbols between source files."""
+    sources = c_files(files)
+    graph = circles.by_include(sources)
+    build_objects()
+    objects = {f: BUILD / "lint" / f"{f[:-2]}.o" for f in sources
+               if f.startswith(("mm/mcube/", "drivers/mcube/"))}
+    plugin = modelled.build()
+    objects |= {f: plugin / f"{Path(f).stem}.o" for f in sources
+                if os.path.dirname(f) == "tools/mcube/model"}
+    uses = {f: circles.symbols(o) for f, o in objects.items() if o.is_file()}
+    print(f"    includes of {len(graph)} files, symbols of {len(uses)} objects")
+    return circles.findings(graph) + circles.findings(circles.by_symbol(uses))
 
 
 def check_order():
@@ -177,17 +190,18 @@ def check_order():
             f"{all_patches[owner[at]].name}"
             for path, n in owner.items()
             if path.startswith(("mm/", "drivers/", "include/")) and path.endswith((".c", ".h"))
-            for at, symbols in included(path)
-            if owner.get(at, n) > n
+            for at, symbols in doors.included(path, text_of(path), owner)
+            if owner[at] > n
             and not any(since.get(s, 0) >= owner[at] for s in symbols)]
 
 
-def check_objects():
-    """sparse and W=1 on our objects; a word about any of our files is a finding."""
+@functools.cache
+def build_objects():
+    """Compile our objects under sparse and W=1; (how many, what was said)."""
     out, log = BUILD / "lint", BUILD / "lint.log"
     folders = [d for d in ("mm/mcube/", "drivers/mcube/") if (TREE / d / "Makefile").is_file()]
     if not folders:
-        return ["no mm/mcube/Makefile in build/linux"]
+        raise Failure("no mm/mcube/Makefile in build/linux")
     with ui.lock("build-lint"):
         kbuild.configure(TREE, out, kbuild.FLAVORS["test"][1], log)
         kbuild.kmake(TREE, out, "prepare", log=log)
@@ -197,7 +211,13 @@ def check_objects():
                 obj.unlink()
         kbuild.kmake(TREE, out, "C=2", "W=1", *folders, log=log)
         count = sum(1 for d in folders for _ in (out / d).rglob("*.o"))
-    found = [x for x in log.read_text("utf-8", "replace").splitlines()
+    return count, log.read_text("utf-8", "replace")
+
+
+def check_objects():
+    """A word of sparse or W=1 about any of our files is a finding."""
+    count, said = build_objects()
+    found = [x for x in said.splitlines()
              if re.search(r"(warning|error):", x) and "mcube" in x]
     if not count:
         found.append("sparse and W=1 compiled no object")
@@ -278,8 +298,8 @@ def check_length(files):
     return out
 
 
-def run_checks(report=None):
-    """All checks in order; [(name, [findings])]."""
+def run_checks(only=None):
+    """All checks in order, or one, whose findings are then all shown; [(name, [findings])]."""
     if not (TREE / "scripts/checkpatch.pl").is_file():
         raise Failure("there is no build/linux yet", "run 'make tree' first")
     files = repo_files()
@@ -290,36 +310,47 @@ def run_checks(report=None):
         ("manuals", lambda: check_manuals(files)),
         ("shellcheck", lambda: check_shell(files)),
         ("codespell", lambda: check_spelling(files)),
-        ("budget of edits to existing files", check_budget),
+        ("words", lambda: words.findings({f: text_of(f) or "" for f in files})),
+        ("doors", lambda: doors.findings(c_files(files))),
+        ("budget of edits to existing files", lambda: check_budget(budget.rooms)),
+        ("size of the patches", lambda: check_budget(budget.sizes)),
         ("order of the series", check_order),
         ("kernel-doc", check_kernel_doc),
         ("checkpatch on files", lambda: check_files(files)),
         ("checkpatch on the series", check_mails),
         ("sparse and W=1", check_objects),
+        ("circles", lambda: check_circles(files)),
     ]
     out = []
-    for i, (name, check) in enumerate(checks):
+    for i, (name, check) in enumerate(c for c in checks if not only or c[0] == only):
         try:
             found = check()
         except Failure as e:
             found = [str(e)]
-        for line in found[:40]:
+        if name in LATER and not only:
+            print(f"    later: {len(found)} findings")
+            found = []
+        most = len(found) if only else 40
+        for line in found[:most]:
             print(f"    {line}")
-        if len(found) > 40:
-            print(f"    and {len(found) - 40} more")
+        if len(found) > most:
+            print(f"    and {len(found) - most} more")
         print(f"{'not ok' if found else 'ok'} {i + 1} lint: {name}"
               + (f" ({len(found)} findings)" if found else ""), flush=True)
         out.append((name, found))
-        if report:
-            report(f"lint: {name}", not found)
+    if not out:
+        raise Failure(f"there is no check '{only}'", "choose from: "
+                      + ", ".join(name for name, _ in checks))
     return out
 
 
 def run():
     """Command line."""
-    argparse.ArgumentParser(description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    bad = sum(bool(found) for _, found in run_checks())
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", metavar="CHECK", help="one check, all its findings")
+    args = parser.parse_args()
+    bad = sum(bool(found) for _, found in run_checks(args.only))
     print(f"lint: {'clean' if not bad else f'{bad} checks with findings'}")
     return 1 if bad else 0
 

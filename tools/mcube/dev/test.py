@@ -18,8 +18,7 @@ import time
 import guests
 import guests_model
 import kbuild
-from lib import ktap
-from lib import ui
+from lib import ktap, ui
 from lib.source import BASE, TREE
 from lib.ui import BUILD, ROOT, Failure, Steps, say
 import lint
@@ -49,17 +48,18 @@ def units(folder, out):
     return results or [(f"{out}: no result", "not ok")]
 
 
-def command_units():
-    """Tests of the mcube command against a made-up /sys."""
-    got = subprocess.run(["/usr/bin/python3", str(ROOT / "tools/mcube/tests/run.py")], text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    results = ktap.parse(got.stdout, "mcube command")
+def python_units(folder, what):
+    """Python's unittests in a folder."""
+    got = subprocess.run(["/usr/bin/python3", str(ROOT / "tools/mcube/tests/run.py"), "-C",
+                          str(ROOT / folder)], text=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, check=False)
+    results = ktap.parse(got.stdout, what)
     for name, state in results:
         print(f"    {state:6} {name}")
     for line in [x for x in got.stdout.splitlines() if x.startswith("# ")]:
         say(line)
     if got.returncode and not any(s == "not ok" for _, s in results):
-        results.append((f"mcube command: run.py returned {got.returncode}", "not ok"))
+        results.append((f"{what}: run.py returned {got.returncode}", "not ok"))
     return results
 
 
@@ -99,7 +99,9 @@ def stages(quick, minutes):
     """[(name, function)] in the order of running."""
     out = [("user-space units", lambda: units(UNITS, "units")),
            ("model", lambda: units(MODEL, "model-tests")),
-           ("mcube command", command_units), ("lint", lints)]
+           ("mcube command", lambda: python_units("tools/mcube/tests", "mcube command")),
+           ("driver scripts", lambda: python_units("tools/mcube/dev/tests", "driver scripts")),
+           ("lint", lints)]
     if quick:
         return out
     return out + [

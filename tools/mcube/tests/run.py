@@ -1,10 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Run the tests of the mcube command and print TAP.
+"""Run the unit tests of a folder and print TAP.
 
-    run.py [NAME...]     all *_test.py, or tests whose names contain a NAME
+    run.py [-C FOLDER] [NAME...]    all *_test.py there, or tests whose names contain a NAME
+
+The folder is the one of this script unless another is given. Tests may import what lies
+beside their folder.
 """
 
+import argparse
 import sys
 import unittest
 from pathlib import Path
@@ -27,10 +31,16 @@ def title(test):
 
 def main():
     """Command line."""
-    here = str(Path(__file__).resolve().parent)
-    found = unittest.TestLoader().discover(here, pattern="*_test.py")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-C", dest="folder", type=Path, default=Path(__file__).parent)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    folder = args.folder.resolve()
+    sys.path.insert(0, str(folder.parent))
+    found = unittest.TestLoader().discover(str(folder), pattern="*_test.py")
     tests = [t for t in each(found)
-             if not sys.argv[1:] or any(a in t.id() for a in sys.argv[1:])]
+             if not args.names or any(a in t.id() for a in args.names)]
     print(f"TAP version 13\n1..{len(tests)}")
     failed = 0
     for n, test in enumerate(tests, 1):

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Old words are found where they mean the old thing, and nowhere else."""
+
+import unittest
+from unittest import mock
+
+from lib import words
+
+
+def found(line, path="mm/mcube/srm/place.c"):
+    """Findings in a file of one line."""
+    return words.findings({path: line + "\n"})
+
+
+class WordsTest(unittest.TestCase):
+    """Words, their scope, and what is exempt."""
+
+    def test_old_words(self):
+        """Old words and names, with line and new word."""
+        self.assertEqual(words.findings({"README": "x\nThe palette.\n"}),
+                         ["README:2: 'palette' is now 'color selector'"])
+        for line in ("deals a color", "/* Dealing */", "was dealt", "mcube_rescan()", "remap.h",
+                     "mcube_remap(x)", "the key is dry", "s->nr_dry++", "loose frames",
+                     "fill_loose()", "The store is off", "region_order=1", "alloc/seed",
+                     "mcube.seed=paper", "mcube_seed_names", "mcube_run_left(r)", "MCUBE_SCAN_MAX",
+                     "mcube_pick_count()", "mcube_recent_pop", "mcube_count_all()", "mcube_shape",
+                     "struct mcube_place p", "mcube_regions_init()"):
+            with self.subTest(line=line):
+                self.assertTrue(found(line))
+
+    def test_others(self):
+        """The kernel's own words, and words that hold an old one."""
+        for line in ("a good deal of", "a great deal", "deal with it", "ideal", "mremap(2)",
+                     "ioremap(x)", "remap_pfn_range()", "--dry-run", "dry_run(args)", "restore it",
+                     "looser", "random seed", "mcube_runtime", "placement", "mcube_placement",
+                     "mcube_counter", "a region of memory", "runs on CPU 0"):
+            with self.subTest(line=line):
+                self.assertEqual(found(line), [])
+
+    def test_scope(self):
+        """A word of one folder is free elsewhere."""
+        self.assertTrue(found("see turns.c", "tools/mcube/model/replay.c"))
+        self.assertEqual(found("see turns.c", "tools/mcube/demo/run.py"), [])
+        self.assertEqual(found("palette", "MAINTAINERS"), [])
+
+    def test_file_names(self):
+        """The name of a file counts."""
+        self.assertEqual(found("", "mm/mcube/rescan.c"),
+                         ["mm/mcube/rescan.c: 'rescan' is now 'reuse'"])
+
+    def test_exempt(self):
+        """A line that tells of the past stays."""
+        path, past = "Documentation/mm/mcube/design.rst", "the palette, as it was named"
+        self.assertTrue(found(past, path))
+        with mock.patch.object(words, "EXEMPT", (("Documentation/", "as it was named"),)):
+            self.assertEqual(found(past, path), [])
+            self.assertTrue(found("the palette", path))
+            self.assertTrue(found(past, "README"))
