@@ -55,7 +55,7 @@ stress: tree ## the debug kernel under load, 1 and 2 nodes, 512M and 4G (MINUTES
 	@$(DEV)/guests.py stress --minutes $(MINUTES) $(if $(NODES),--nodes $(NODES)) \
 		$(if $(MEM),--mem $(MEM))
 
-mm-selftests: tree ## upstream mm kselftests: unpatched, store off, store on
+mm-selftests: tree ## upstream mm kselftests: unpatched, mcube allocator off, on
 	@$(DEV)/kbuild.py base
 	@$(DEV)/kbuild.py test
 	@$(DEV)/mm_selftests.py

@@ -6,9 +6,9 @@ A small program in the guest (tools/mcube/guest/faultcost.c) faults and unmaps
 anonymous pages. Four variants, each on a machine of its own (icount.py):
 
     unpatched   the kernel without the series
-    off         the series built in, the store never switched on
-    on          the store on, seed=shuffle
-    colored     the store on, the program under a color hint
+    off         the series built in, the mcube allocator never switched on
+    on          the mcube allocator on, seed=shuffle
+    colored     the mcube allocator on, the program under a color hint
 
 A rep string instruction counts once per iteration there, and once in all on
 hardware. The kernel clears a page by one of hundreds of iterations, so that

@@ -17,7 +17,7 @@ Variants, each on machines of its own (icount.py):
 
     unpatched   the kernel without the series
     off         the series built in, nothing switched on
-    on          the store on, seed=shuffle
+    on          the mcube allocator on, seed=shuffle
     srm         SRM-buffer on as well
     srm-region  the same with region_order 2: folios of up to four pages
 

@@ -3,9 +3,9 @@
 """What the M3 allocator does to DRAM: row conflicts and modelled time.
 
 Memory-bound loads of 1, 2, 4 and 8 threads on modelled machines, the stock
-buddy allocator against the store with seed=paper and seed=shuffle, on memory
-as it is after boot ("fresh") and on memory of which every other page is in use
-("aged"). Each combination of machine, memory and policy is a guest of its own,
+buddy allocator against the mcube allocator with seed=paper and seed=shuffle, on
+memory as it is after boot ("fresh") and on memory of which every other page is in
+use ("aged"). Each combination of machine, memory and policy is a guest of its own,
 in which every load runs --repeat times; medians are compared.
 
     memload     tools/mcube/guest/memload.c: threads that fault their memory in
@@ -23,7 +23,7 @@ banks       memload: among the pages that all threads and arrays work on at one
             time, distinct banks, as a share of what is possible
 
 All figures are simulated; the machines are in tools/mcube/model/machines/.
-Huge pages are off: the store serves single pages only.
+Huge pages are off: the mcube allocator serves single pages only.
 """
 
 import argparse

@@ -8,7 +8,7 @@ policies off and with SRM-buffer. Parts:
 
 PARTS
     make bench-srm ARGS="--machine small --fs ext4 --repeat 1"
-    make bench-srm ARGS="--part tl rescan"
+    make bench-srm ARGS="--part tl reuse"
     make bench-srm ARGS="--again"
 
 Guests of one run are a machine and a file system each; the report is made of all
@@ -32,7 +32,7 @@ TITLES = {
     "tl": "lengths of runs", "memory": "more files than the reserved colors hold",
     "random": "random reads of a big file",
     "greps": "one to three greps at once", "change": "files placed by grep, read by diff",
-    "rescan": "a file that fits in the cache, read again and again",
+    "reuse": "a file that fits in the cache, read again and again",
     "database": "SQLite: a join beside the scan of a table",
 }
 

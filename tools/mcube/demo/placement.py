@@ -2,9 +2,9 @@
 """Demo part: where the pages of real processes lie.
 
 Two copies of each program run at once, on CPUs 0 and 1, under three
-allocators in turn: the stock buddy allocator (the store switched off), the M3
-store filled in the order of its paper, and the M3 store shuffled, its
-default; then one program under a color and under a bank hint. For each
+allocators in turn: the stock buddy allocator (the mcube allocator switched off),
+the mcube allocator with containers filled in the order of the M3 paper, and with
+shuffled containers, its default; then one program under a color and under a bank hint. For each
 process the frames of its anonymous page faults are recorded in the order of
 the faults, and those that it holds when it exits.
 
@@ -200,7 +200,7 @@ def show_heat(view, runs):
 def show_hints(view, hinted):
     """Heat of hinted processes."""
     print(f"The same for {HINTED_PROGRAM} under a hint (/sys/kernel/debug/mcube/hint, inherited "
-          "by children):\nthe store hands out one color or one bank only.\n")
+          "by children):\nthe mcube allocator hands out one color or one bank only.\n")
     for hint, procs in hinted.items():
         for i, p in enumerate(procs):
             first = p.faults[:128]
@@ -239,7 +239,7 @@ def show_summary(view, rows, summary):
         ["memory", "policy", "runs mean", "max", "colors/32", "/128", "banks/32", "/128"],
         body, 2, lead="  ")
     print(f"\n  aged: {AGED_PROGRAM} only, after most of memory was touched and every other page "
-          f"given back;\n  the store could not serve {rows[-1]['fallback']} requests then.")
+          f"given back;\n  the mcube allocator had no page for {rows[-1]['fallback']} requests.")
     print(f"""
 two processes on two CPUs, one fault each in turn, M3 with fresh containers each time: how
 often both pages lie in the same bank (chance: {1 / view.nr['bank']:.1%}), and what the first 32

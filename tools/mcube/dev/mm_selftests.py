@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The upstream mm kselftests on three kernels, side by side.
 
-A fixed list of tests runs on the unpatched kernel, on the patched one with the
-store off, and with it on, in equal guests with two nodes. The result of a test
+A fixed list of tests runs on the unpatched kernel, on the patched kernel with the
+mcube allocator off, and with it on, in equal guests with two nodes. The result of a test
 is its exit status and how many of its cases passed, failed and were skipped;
-the store is right if a row says the same three times. Some of these tests race
+the allocator is right if a row says the same three times. Some of these tests race
 against the clock: a row that differs is run again, and counts as "varies" if
 all three kernels have given one and the same result. The guests run side by side,
 so that what slows the host down slows all three. Prints a table and writes
@@ -58,7 +58,7 @@ SETUP_ON = f"""
 echo '0x1000 0x2000 0x4000 0x8000 0x10000' > {MAP}/map/color_map
 echo '0x24000 0x48000 0x90000 0x2000' > {MAP}/map/bank_map
 echo 1 > {MAP}/alloc/enabled
-[ "$(cat {MAP}/alloc/enabled)" = 1 ] || {{ echo "the store is not on"; exit 9; }}
+[ "$(cat {MAP}/alloc/enabled)" = 1 ] || {{ echo "the mcube allocator is not on"; exit 9; }}
 """
 VARIANTS = {"unpatched": ("base", ""), "store off": ("test", ""),
             "store on": ("test", SETUP_ON)}

@@ -52,19 +52,19 @@ SITUATIONS = {
               for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
     "change": [Situation(f"{k}, in by {f}", p, f, "diff") for f in ("diff", "grep")
                for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
-    "rescan": [Situation(f"{k}, {s} %", p, f"scan-{s}", f"scan-{s}") for s in SHARES
-               for k, p in (("off", "off"), *((f"Tl {t}", str(t)) for t in (16, 64, DEFAULT)))],
+    "reuse": [Situation(f"{k}, {s} %", p, f"scan-{s}", f"scan-{s}") for s in SHARES
+              for k, p in (("off", "off"), *((f"Tl {t}", str(t)) for t in (16, 64, DEFAULT)))],
     "database": [Situation(k, p, "table", "table")
                  for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
 }
 # Not the usual ones. Of a file that is read again its own cost is all that there is to see.
-VICTIMS = {"rescan": [], "database": ["join"]}
+VICTIMS = {"reuse": [], "database": ["join"]}
 
 
 def script(part, victims, kib, work, i):
     """What a guest does, repetition i."""
     lines = [f"WORK={work}"]
-    if part == "rescan":
+    if part == "reuse":
         lines += [f"head -c {kib * 4 // 3 * s // 100 << 10} /data/big > /data/scan-{s}"
                   for s in SHARES]
     if part == "database":
@@ -153,7 +153,7 @@ def show(part, title, rows):
 
 def summarize(part, rows):
     """Keys of the summary."""
-    if part in ("rescan", "random"):
+    if part in ("reuse", "random"):
         return {f"{part}_loss": max(r["loss"] for r in rows
                                     if r["situation"].startswith(("srm", f"Tl {DEFAULT},")))}
     out = {}

@@ -2,9 +2,9 @@
 """How much the series asks of a reviewer, and of the existing kernel files.
 
 A patch is limited by the lines that it adds, outside tests, tools and documentation. What
-it changes of existing kernel files counts for a room: the one of its X-Mcube-Room header,
-or the room of its X-Mcube-Config symbols, or the room of its files. Edits that no room is
-found for are those of 'none', with the same limits.
+it changes of existing kernel files counts for a room: the room that its X-Mcube-Room header
+names, or the room of its X-Mcube-Config symbols, or the room of its files. Edits without a
+room count for 'none', which has the same limits.
 """
 
 from .doors import ROOMS, room_of

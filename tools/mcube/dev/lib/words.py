@@ -10,7 +10,8 @@ MCUBE = ("mm/mcube/", "drivers/mcube/", "include/", "tools/mcube/", "tools/testi
          "Documentation/", "configs/", "README", "Makefile", "Kconfig")
 KERNEL = ("mm/mcube/", "include/", "patches/", "Documentation/mm/", "tools/testing/")
 # An old word stands free or between underscores: mcube_remap, but neither mremap nor ioremap.
-LEFT, RIGHT = r"(?<![a-z])", r"(?![a-z])"
+# In C and Python it may follow a line break in a string.
+LEFT, RIGHT = r"(?:(?<![a-z])|(?<=\\n))", r"(?![a-z])"
 # (expression, what to say instead, path prefixes)
 WORDS = (
     (f"{LEFT}palettes?{RIGHT}", "color selector", MCUBE),
@@ -19,7 +20,7 @@ WORDS = (
     (f"{LEFT}remap(?!_pfn_range|_file_pages|_vmalloc)", "recolor", MCUBE),
     (rf"\bdry\b(?![- _]run)|{LEFT}nr_dry|{LEFT}set_dry", "exhausted", MCUBE),
     (f"{LEFT}loose(ly)?{RIGHT}", "unbinned", KERNEL),
-    (r"\bthe store\b", "the mcube allocator", MCUBE),
+    (f"{LEFT}the store{RIGHT}", "the mcube allocator", MCUBE),
     (r"\bregion_order\b", "color group", MCUBE),
     (r"\balloc/seed\b|\bmcube\.seed\b|\bseed=(paper|shuffle)\b", "fill_order", MCUBE),
     (r"\bmcube_seed", "mcube_fill_order", MCUBE),

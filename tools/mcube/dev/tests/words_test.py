@@ -21,7 +21,8 @@ class WordsTest(unittest.TestCase):
                          ["README:2: 'palette' is now 'color selector'"])
         for line in ("deals a color", "/* Dealing */", "was dealt", "mcube_rescan()", "remap.h",
                      "mcube_remap(x)", "the key is dry", "s->nr_dry++", "loose frames",
-                     "fill_loose()", "The store is off", "region_order=1", "alloc/seed",
+                     "fill_loose()", "The store is off", r'"off\nthe store"',
+                     "region_order=1", "alloc/seed",
                      "mcube.seed=paper", "mcube_seed_names", "mcube_run_left(r)", "MCUBE_SCAN_MAX",
                      "mcube_pick_count()", "mcube_recent_pop", "mcube_count_all()", "mcube_shape",
                      "struct mcube_place p", "mcube_regions_init()"):
