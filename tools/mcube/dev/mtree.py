@@ -24,9 +24,9 @@ import tempfile
 from pathlib import Path
 
 from lib import ui
-from lib.patchfile import JUNK, OVERLAY, PATCHES, claims, overlay_files, series
+from lib.patchfile import JUNK, OVERLAY, PATCHES, claims, home, overlay_files, series
 from lib.source import BASE, STATE, TREE, base_line, pinned, read_base, unpack
-from lib.ui import ROOT, Failure, Steps, say
+from lib.ui import Failure, Steps, say
 
 STATE_FILE = STATE / "tree.json"
 
@@ -103,14 +103,13 @@ def wanted(base, patches=None):
         if path in out or (BASE / path).is_file():
             raise Failure(f"overlay file {path} exists in the base kernel",
                           "change existing files through patches/ only")
-        out[path] = (ROOT / path).read_bytes()
+        out[path] = home(path).read_bytes()
     return out
 
 
 def mode_of(path):
     """File mode in the tree: the overlay's executable bit, else the base's."""
-    src = ROOT / path if (ROOT / path).is_file() and not (BASE / path).is_file() \
-        else BASE / path
+    src = BASE / path if (BASE / path).is_file() else home(path)
     return 0o755 if os.access(src, os.X_OK) and src.stat().st_mode & 0o111 else 0o644
 
 
@@ -267,7 +266,7 @@ def refresh(patch_name=None):
                 continue
             target.headers.append(("X-Mcube-Adds", path))
             dirty.add(target)
-        ui.write_if_changed(ROOT / path, new, file.stat().st_mode & 0o777)
+        ui.write_if_changed(home(path), new, file.stat().st_mode & 0o777)
         done.append(f"{path} -> overlay")
     for patch in dirty:
         patch.save()

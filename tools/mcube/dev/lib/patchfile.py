@@ -6,8 +6,9 @@ headers, which never leave the repository:
   X-Mcube-Adds: overlay files that come in with the commit: paths, globs
       ("*" stays within one directory, "**" or a closing "/" does not)
   X-Mcube-Config: config symbols that exist from this commit on
-The overlay is every file that lies at its path in the kernel tree. Files that
-only drive this repository (REPO_ONLY) are not part of it.
+The overlay is every file that lies at its path in the kernel tree, and the
+files that MOVED places elsewhere. Paths here are those of the kernel tree.
+Files that only drive this repository (REPO_ONLY) are not part of the overlay.
 """
 
 import os
@@ -20,11 +21,19 @@ PATCHES = ROOT / "patches"
 OVERLAY = ("mm/", "drivers/", "include/", "tools/mcube/", "tools/testing/",
            "Documentation/")
 REPO_ONLY = ("tools/mcube/dev/", "tools/mcube/demo/", "tools/mcube/bench/")
+# {path in the kernel tree: path in the repository}
+MOVED = {"mm/mcube/Kconfig": "Kconfig"}
 JUNK = re.compile(r"(^|/)(__pycache__/|\.)|\.(o|orig|rej|pyc|new\d*)$|~$")
 
 
+def home(path):
+    """The file of the repository that is laid at a path of the kernel tree."""
+    moved = ROOT / MOVED.get(path, path)
+    return moved if moved.is_file() else ROOT / path
+
+
 def overlay_files():
-    """Paths of all overlay files, sorted."""
+    """Paths of all overlay files in the kernel tree, sorted."""
     got = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co",
                           "--exclude-standard"], text=True, capture_output=True,
                          check=False)
@@ -33,9 +42,11 @@ def overlay_files():
     else:
         names = [os.path.relpath(os.path.join(d, f), ROOT)
                  for top in OVERLAY for d, _, files in os.walk(ROOT / top)
-                 for f in files]
+                 for f in files] + list(MOVED.values())
+    laid = {repo: path for path, repo in MOVED.items()}
+    names = {laid.get(n, n) for n in names}
     return sorted({n for n in names if n.startswith(OVERLAY)
-                   and not n.startswith(REPO_ONLY) and (ROOT / n).is_file()
+                   and not n.startswith(REPO_ONLY) and home(n).is_file()
                    and (os.path.basename(n) == ".gitignore" or not JUNK.search(n))})
 
 
