@@ -15,7 +15,7 @@ export PATH := /usr/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps tree refresh overlay-check build demo test check stress lint \
-	off-check series series-check bisect mm-selftests bench results shell \
+	off-check branch series series-check bisect mm-selftests bench results shell \
 	deb fresh clean
 # One job at a time here: the parallel work is inside each step.
 .NOTPARALLEL:
@@ -86,6 +86,9 @@ refresh: ## take edits made in build/linux back into patches/ and overlay (PATCH
 
 overlay-check: tree ## prove that source + patches + overlay == build/linux
 	@$(DEV)/mtree.py check
+
+branch: tree ## the series as commits on the kernel source, in the repository build/branch
+	@$(DEV)/branch.py
 
 series: tree ## the series as mail for git am, in build/series/
 	@$(DEV)/series.py emit
