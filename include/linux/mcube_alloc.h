@@ -34,16 +34,16 @@ DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
 /* MIGRATE_MCUBE or MIGRATE_ISOLATE, the last two, in one comparison. */
 #define is_migrate_special(mt)	unlikely((mt) >= MIGRATE_MCUBE)
 
-struct page *mcube_rmqueue(struct zone *zone, int migratetype);
-struct page *mcube_rmqueue_large(struct zone *zone, unsigned int order,
+struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype);
+struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
 				 int migratetype);
-struct page *mcube_rmqueue_hinted(struct zone *zone, int migratetype);
-bool mcube_free(unsigned long pfn);
-bool __mcube_dissolve(struct zone *zone, unsigned int order);
-void __mcube_dissolve_page(struct zone *zone, struct page *page);
-bool __mcube_has_order(struct zone *zone, unsigned int order);
-unsigned long __mcube_yield(struct zone *zone, unsigned long enough);
-bool mcube_page_is_free(const struct page *page);
+struct page *mcube_alloc_rmqueue_hinted(struct zone *zone, int migratetype);
+bool mcube_alloc_free(unsigned long pfn);
+bool __mcube_alloc_break_up(struct zone *zone, unsigned int order);
+void __mcube_alloc_break_up_page(struct zone *zone, struct page *page);
+bool __mcube_alloc_has_order(struct zone *zone, unsigned int order);
+unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough);
+bool mcube_alloc_page_is_free(const struct page *page);
 
 #ifdef CONFIG_SMP
 /* mm/vmstat.c */
@@ -57,7 +57,7 @@ static inline void __mod_mcube_free_pages(struct zone *zone, int delta)
 #endif
 
 /**
- * mcube_wants() - shall the store be asked before the per-CPU lists?
+ * mcube_alloc_wants() - shall the store be asked before the per-CPU lists?
  * @migratetype: type of the request; of those that are not movable only the
  *               page cache's are served, which says so in the task's hint.
  *
@@ -67,7 +67,7 @@ static inline void __mod_mcube_free_pages(struct zone *zone, int delta)
  *
  * Return: true if so.
  */
-static __always_inline bool mcube_wants(int migratetype)
+static __always_inline bool mcube_alloc_wants(int migratetype)
 {
 	return static_branch_unlikely(&mcube_alloc_key) &&
 		(migratetype == MIGRATE_MOVABLE ||
@@ -75,13 +75,13 @@ static __always_inline bool mcube_wants(int migratetype)
 }
 
 /**
- * mcube_wants_bulk() - shall pages that are asked for together be the store's?
+ * mcube_alloc_wants_bulk() - shall pages that are asked for together be the store's?
  *
  * Only those of the page cache, see struct mcube_srm_batch.
  *
  * Return: true if so.
  */
-static __always_inline bool mcube_wants_bulk(void)
+static __always_inline bool mcube_alloc_wants_bulk(void)
 {
 	return static_branch_unlikely(&mcube_alloc_key) && in_task() &&
 		current->mcube_hint & MCUBE_HINT_FILE &&
@@ -89,35 +89,35 @@ static __always_inline bool mcube_wants_bulk(void)
 }
 
 /**
- * mcube_dissolve() - give a container back before an allocation fails
+ * mcube_alloc_break_up() - give a container back before an allocation fails
  * @zone: the zone, its lock held.
  * @order: least size of a free group that the container must have.
  *
  * Return: true if the buddy lists have gained a block of @order, or one of a
  * whole container if that is smaller.
  */
-static inline bool mcube_dissolve(struct zone *zone, unsigned int order)
+static inline bool mcube_alloc_break_up(struct zone *zone, unsigned int order)
 {
 	return unlikely(rcu_access_pointer(zone->mcube)) &&
-		__mcube_dissolve(zone, order);
+		__mcube_alloc_break_up(zone, order);
 }
 
 /**
- * mcube_dissolve_page() - give the container around a page back
+ * mcube_alloc_break_up_page() - give the container around a page back
  * @zone: the page's zone, its lock held.
  * @page: any page.
  *
  * For those who need to find free pages in the buddy lists: page isolation
  * and memory failure.
  */
-static inline void mcube_dissolve_page(struct zone *zone, struct page *page)
+static inline void mcube_alloc_break_up_page(struct zone *zone, struct page *page)
 {
 	if (rcu_access_pointer(zone->mcube))
-		__mcube_dissolve_page(zone, page);
+		__mcube_alloc_break_up_page(zone, page);
 }
 
 /**
- * mcube_has_order() - could mcube_dissolve() yield a block of that order?
+ * mcube_alloc_has_order() - could mcube_alloc_break_up() yield a block of that order?
  * @zone: the zone.
  * @order: the order.
  *
@@ -125,14 +125,14 @@ static inline void mcube_dissolve_page(struct zone *zone, struct page *page)
  *
  * Return: true if probably so.
  */
-static inline bool mcube_has_order(struct zone *zone, unsigned int order)
+static inline bool mcube_alloc_has_order(struct zone *zone, unsigned int order)
 {
 	return unlikely(rcu_access_pointer(zone->mcube)) &&
-		__mcube_has_order(zone, order);
+		__mcube_alloc_has_order(zone, order);
 }
 
 /**
- * mcube_yield() - give containers back until the buddy lists have enough
+ * mcube_alloc_shrink() - give containers back until the buddy lists have enough
  * @zone: the zone, its lock not held.
  * @enough: free pages that compaction needs, of which it finds none in
  *          containers.
@@ -141,14 +141,14 @@ static inline bool mcube_has_order(struct zone *zone, unsigned int order)
  *
  * Return: free pages that are out of compaction's reach after that.
  */
-static inline unsigned long mcube_yield(struct zone *zone, unsigned long enough)
+static inline unsigned long mcube_alloc_shrink(struct zone *zone, unsigned long enough)
 {
 	return unlikely(rcu_access_pointer(zone->mcube)) ?
-		__mcube_yield(zone, enough) : 0;
+		__mcube_alloc_shrink(zone, enough) : 0;
 }
 
 /**
- * mcube_nr_free() - free pages of the zone that lie in containers
+ * mcube_alloc_nr_free() - free pages of the zone that lie in containers
  * @zone: the zone.
  *
  * They are part of NR_FREE_PAGES, but whoever takes pages off the buddy
@@ -156,7 +156,7 @@ static inline unsigned long mcube_yield(struct zone *zone, unsigned long enough)
  *
  * Return: their number, give or take the per-CPU differentials.
  */
-static inline unsigned long mcube_nr_free(struct zone *zone)
+static inline unsigned long mcube_alloc_nr_free(struct zone *zone)
 {
 	return zone_page_state(zone, NR_FREE_MCUBE_PAGES);
 }
@@ -170,21 +170,21 @@ static inline unsigned long mcube_nr_free(struct zone *zone)
  */
 #define is_migrate_mcube(mt)		((void)(mt), false)
 #define is_migrate_special(mt)		is_migrate_isolate(mt)
-#define mcube_wants(mt)			((void)(mt), false)
-#define mcube_rmqueue(zone, mt)						\
+#define mcube_alloc_wants(mt)			((void)(mt), false)
+#define mcube_alloc_rmqueue(zone, mt)						\
 	((void)(zone), (void)(mt), (struct page *)NULL)
-#define mcube_rmqueue_large(zone, order, mt)				\
+#define mcube_alloc_rmqueue_large(zone, order, mt)				\
 	((void)(zone), (void)(order), (void)(mt), (struct page *)NULL)
-#define mcube_wants_bulk()		false
-#define mcube_rmqueue_hinted(zone, mt)					\
+#define mcube_alloc_wants_bulk()		false
+#define mcube_alloc_rmqueue_hinted(zone, mt)					\
 	((void)(zone), (void)(mt), (struct page *)NULL)
-#define mcube_free(pfn)			((void)(pfn), false)
-#define mcube_dissolve(zone, order)	((void)(zone), (void)(order), false)
-#define mcube_dissolve_page(zone, page)	((void)(zone), (void)(page))
-#define mcube_has_order(zone, order)	((void)(zone), (void)(order), false)
-#define mcube_yield(zone, enough)	((void)(zone), (void)(enough), 0UL)
-#define mcube_nr_free(zone)		((void)(zone), 0UL)
-#define mcube_page_is_free(page)	((void)(page), false)
+#define mcube_alloc_free(pfn)			((void)(pfn), false)
+#define mcube_alloc_break_up(zone, order)	((void)(zone), (void)(order), false)
+#define mcube_alloc_break_up_page(zone, page)	((void)(zone), (void)(page))
+#define mcube_alloc_has_order(zone, order)	((void)(zone), (void)(order), false)
+#define mcube_alloc_shrink(zone, enough)	((void)(zone), (void)(enough), 0UL)
+#define mcube_alloc_nr_free(zone)		((void)(zone), 0UL)
+#define mcube_alloc_page_is_free(page)	((void)(page), false)
 
 #endif /* CONFIG_MCUBE_ALLOC */
 

@@ -64,7 +64,7 @@ struct mcube_map {
 };
 
 /**
- * struct mcube_shape - where the values of a dimension lie in a container
+ * struct mcube_offset_map - where the values of a dimension lie in a container
  * @order: containers are aligned blocks of 2^@order pages.
  * @nr_phases: different ways the table can fall on a container, at least 1.
  * @nr_values: as in the dimension.
@@ -73,10 +73,10 @@ struct mcube_map {
  *	`value` in a container with that phase whose first frame has parities 0.
  *
  * The parities are linear, parity(base ^ off) = parity(base) ^ parity(off), so
- * that one set of bitmaps serves every container; mcube_shape_place() gives
+ * that one set of bitmaps serves every container; mcube_offset_map_locate() gives
  * what is particular to one.
  */
-struct mcube_shape {
+struct mcube_offset_map {
 	u8 order;
 	u16 nr_phases;
 	u16 nr_values;
@@ -92,24 +92,24 @@ int mcube_dim_validate(const struct mcube_dim *d, const char **why);
 bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b);
 unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn);
 
-size_t mcube_shape_longs(const struct mcube_dim *d, unsigned int order);
-void mcube_shape_build(struct mcube_shape *s, const struct mcube_dim *d,
+size_t mcube_offset_map_longs(const struct mcube_dim *d, unsigned int order);
+void mcube_offset_map_build(struct mcube_offset_map *s, const struct mcube_dim *d,
 		       unsigned int order, unsigned long *mem);
-void mcube_shape_place(const struct mcube_shape *s, const struct mcube_dim *d,
+void mcube_offset_map_locate(const struct mcube_offset_map *s, const struct mcube_dim *d,
 		       u64 base_pfn, u16 *phase, u16 *xor);
 
 /**
- * mcube_shape_select() - offsets of a container that have a value
+ * mcube_offset_map_select() - offsets of a container that have a value
  * @s: the shape.
- * @phase: of the container, from mcube_shape_place().
- * @xor: of the container, from mcube_shape_place().
+ * @phase: of the container, from mcube_offset_map_locate().
+ * @xor: of the container, from mcube_offset_map_locate().
  * @value: color or bank.
  *
  * Return: a bitmap of 2^order offsets, empty if the container has no page of
  * that value; NULL if there is no such value.
  */
 static inline const unsigned long *
-mcube_shape_select(const struct mcube_shape *s, u16 phase, u16 xor,
+mcube_offset_map_select(const struct mcube_offset_map *s, u16 phase, u16 xor,
 		   unsigned int value)
 {
 	if (value >= s->nr_values)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the directories of mcube in sysfs share
+ * /sys/kernel/mm/mcube and what the directories below it share
  *
  * Copyright (C) 2026 The mcube authors
  *
@@ -9,14 +9,20 @@
  * file's own affair.
  */
 
+#define pr_fmt(fmt) "mcube: " fmt
+
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/kstrtox.h>
+#include <linux/mm.h>
+#include <linux/printk.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "internal.h"
 #include "sysfs.h"
+
+/* /sys/kernel/mm/mcube; NULL if it could not be made. */
+static struct kobject *root;
 
 /* kstrto*() and friends stop at a NUL; what follows it is an error too. */
 static int check_text(const char *buf, size_t count)
@@ -85,7 +91,7 @@ ssize_t mcube_show_choice(char *buf, const char * const *names,
  * mcube_sysfs_add() - make a directory below /sys/kernel/mm/mcube/
  * @name: its name.
  * @files: what lies in it, up to NULL.
- * @stats: a group of counters in it.
+ * @stats: a group of counters in it, or NULL.
  *
  * Return: 0 or an error.
  */
@@ -96,15 +102,26 @@ int __init mcube_sysfs_add(const char *name,
 	struct kobject *kobj;
 	int ret;
 
-	if (!mcube_kobj)
+	if (!root)
 		return -ENOENT;
-	kobj = kobject_create_and_add(name, mcube_kobj);
+	kobj = kobject_create_and_add(name, root);
 	if (!kobj)
 		return -ENOMEM;
 	ret = sysfs_create_files(kobj, files);
-	if (!ret)
+	if (!ret && stats)
 		ret = sysfs_create_group(kobj, stats);
 	if (ret)
 		kobject_put(kobj);
 	return ret;
 }
+
+static int __init mcube_sysfs_init(void)
+{
+	root = kobject_create_and_add("mcube", mm_kobj);
+	if (root)
+		return 0;
+	pr_err("no /sys/kernel/mm/mcube, out of memory\n");
+	return -ENOMEM;
+}
+/* Before the directories of all rooms, which are late_initcall(). */
+subsys_initcall(mcube_sysfs_init);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the directories of mcube in sysfs share.
+ * /sys/kernel/mm/mcube and what the directories below it share.
  *
  * Copyright (C) 2026 The mcube authors
  */

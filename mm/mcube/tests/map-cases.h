@@ -392,25 +392,25 @@ static inline void map_random_dim(struct rnd_state *rnd, struct mcube_dim *d)
  * Place a container at @base and compare every offset's value with the definition.
  * Return: offsets that are wrong, or in no bitmap, or in two.
  */
-static inline unsigned int map_check_shape(const struct mcube_shape *s,
+static inline unsigned int map_check_shape(const struct mcube_offset_map *s,
 					   const struct mcube_dim *d, u64 base)
 {
 	unsigned int off, value, wrong = 0, total = 0;
 	const unsigned long *sel;
 	u16 phase, xor;
 
-	mcube_shape_place(s, d, base, &phase, &xor);
+	mcube_offset_map_locate(s, d, base, &phase, &xor);
 	for (off = 0; off < 1U << s->order; off++) {
 		value = map_direct_value(d, base + off);
-		sel = mcube_shape_select(s, phase, xor, value);
+		sel = mcube_offset_map_select(s, phase, xor, value);
 		wrong += !sel || !test_bit(off, sel);
 	}
 	for (value = 0; value < d->nr_values; value++) {
-		sel = mcube_shape_select(s, phase, xor, value);
+		sel = mcube_offset_map_select(s, phase, xor, value);
 		total += sel ? bitmap_weight(sel, 1U << s->order) : 0;
 	}
 	wrong += total != 1U << s->order;
-	wrong += !!mcube_shape_select(s, phase, xor, d->nr_values);
+	wrong += !!mcube_offset_map_select(s, phase, xor, d->nr_values);
 	return wrong;
 }
 

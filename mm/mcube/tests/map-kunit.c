@@ -11,7 +11,7 @@
 #include <kunit/test.h>
 #include <linux/slab.h>
 
-#include "../internal.h"
+#include "../map/map.h"
 #include "map-cases.h"
 
 #define ROUNDS 300
@@ -49,13 +49,13 @@ static void map_with_three_channels(struct kunit *test)
 static void check_shape(struct kunit *test, const struct mcube_dim *d, unsigned int order,
 			struct rnd_state *rnd)
 {
-	struct mcube_shape s;
+	struct mcube_offset_map s;
 	unsigned long *mem;
 	unsigned int i;
 
-	mem = kvcalloc(mcube_shape_longs(d, order), sizeof(*mem), GFP_KERNEL);
+	mem = kvcalloc(mcube_offset_map_longs(d, order), sizeof(*mem), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mem);
-	mcube_shape_build(&s, d, order, mem);
+	mcube_offset_map_build(&s, d, order, mem);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0,
 				map_check_shape(&s, d, map_random_pfn(rnd) >> order << order));
@@ -79,7 +79,7 @@ static void shape_gives_each_offset_its_value(struct kunit *test)
 		check_shape(test, &d, MCUBE_MAX_ORDER, &rnd);
 		check_shape(test, &d, i % MCUBE_MAX_ORDER, &rnd);
 	}
-	KUNIT_EXPECT_EQ(test, mcube_shape_longs(&d, MCUBE_MAX_ORDER + 1), 0);
+	KUNIT_EXPECT_EQ(test, mcube_offset_map_longs(&d, MCUBE_MAX_ORDER + 1), 0);
 }
 
 static void text_is_read_back(struct kunit *test)

@@ -22,17 +22,17 @@
 #include <linux/sort.h>
 
 #include "../../internal.h"
-#include "../internal.h"
-#include "../policy.h"
-#include "../runs.h"
-#include "../srm.h"
-#include "../store.h"
+#include "../alloc/internal.h"
+#include "../alloc/policy.h"
+#include "../map/map.h"
+#include "../srm/internal.h"
+#include "../srm/segment.h"
 
 #define COLORS	16
 #define PAGES	3000
 
 struct srm_test {
-	struct mcube_palette palette;
+	struct mcube_color_selector selector;
 	struct mcube_map_info map;
 	bool alloc, srm;
 	unsigned int reserve;
@@ -85,35 +85,35 @@ static void srm_test_exit(struct kunit *test)
 	kvfree(t);
 }
 
-static void runs_pack_and_unpack(struct kunit *test)
+static void segments_pack_and_unpack(struct kunit *test)
 {
-	u32 run = mcube_run_make(0x3ff, 255, MCUBE_RUN_MAX);
+	u32 segment = mcube_segment_make(0x3ff, 255, MCUBE_SEGMENT_MAX);
 
-	KUNIT_EXPECT_EQ(test, mcube_run_left(run, 0x3ff), MCUBE_RUN_MAX);
-	KUNIT_EXPECT_EQ(test, mcube_run_left(run, 0xfff), MCUBE_RUN_MAX);
-	KUNIT_EXPECT_EQ(test, mcube_run_color(run), 255);
-	KUNIT_EXPECT_EQ(test, mcube_run_left(run, 0), 0);
-	KUNIT_EXPECT_EQ(test, mcube_run_left(0, 0), 0);
+	KUNIT_EXPECT_EQ(test, mcube_segment_left(segment, 0x3ff), MCUBE_SEGMENT_MAX);
+	KUNIT_EXPECT_EQ(test, mcube_segment_left(segment, 0xfff), MCUBE_SEGMENT_MAX);
+	KUNIT_EXPECT_EQ(test, mcube_segment_color(segment), 255);
+	KUNIT_EXPECT_EQ(test, mcube_segment_left(segment, 0), 0);
+	KUNIT_EXPECT_EQ(test, mcube_segment_left(0, 0), 0);
 }
 
-static void palette_deals_the_oldest_that_has_enough(struct kunit *test)
+static void selector_takes_the_oldest_that_has_enough(struct kunit *test)
 {
 	struct srm_test *t = test->priv;
 	unsigned long free[4] = { 300, 10, 256, 900 };
 	unsigned int i;
 
-	mcube_palette_init(&t->palette, 4, 0);
-	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 0);
-	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 2);
-	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 3);
-	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 0);
+	mcube_color_selector_init(&t->selector, 4, 0);
+	KUNIT_EXPECT_EQ(test, mcube_color_selector_select(&t->selector, free, 256), 0);
+	KUNIT_EXPECT_EQ(test, mcube_color_selector_select(&t->selector, free, 256), 2);
+	KUNIT_EXPECT_EQ(test, mcube_color_selector_select(&t->selector, free, 256), 3);
+	KUNIT_EXPECT_EQ(test, mcube_color_selector_select(&t->selector, free, 256), 0);
 	memset(free, 0, sizeof(free));
 	free[1] = 1;
-	KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256), 1);
+	KUNIT_EXPECT_EQ(test, mcube_color_selector_select(&t->selector, free, 256), 1);
 	for (i = 0; i < 4; i++)
 		free[i] = MCUBE_PLENTY;
 	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, mcube_palette_deal(&t->palette, free, 256),
+		KUNIT_EXPECT_EQ(test, mcube_color_selector_select(&t->selector, free, 256),
 				((const u8[]){ 2, 3, 0, 1 })[i % 4]);
 }
 
@@ -137,16 +137,16 @@ static void walk(struct mcube_container *c)
 
 static void read_counts(void)
 {
-	struct mcube_store *s;
+	struct mcube_zone *mz;
 	struct zone *zone;
 	int i;
 
 	memset(counted, 0, sizeof(counted));
 	guard(rcu)();
 	for_each_populated_zone(zone) {
-		s = rcu_dereference(zone->mcube);
-		for (i = 0; s && i < COLORS; i++)
-			counted[i] += atomic_read(&s->color_free[i]);
+		mz = rcu_dereference(zone->mcube);
+		for (i = 0; mz && i < COLORS; i++)
+			counted[i] += atomic_read(&mz->color_free[i]);
 	}
 }
 
@@ -159,7 +159,7 @@ static void counts_are_right(struct kunit *test)
 		memset(walked, 0, sizeof(walked));
 		uncounted = false;
 		mcube_policy_lock();
-		mcube_table_each(walk);
+		mcube_lookup_each(walk);
 		mcube_policy_unlock();
 		read_counts();
 		if (!memcmp(walked, counted, sizeof(walked)))
@@ -277,7 +277,7 @@ static struct zone *some_zone(struct kunit *test)
 }
 
 /* Blocks of an order out of the buddy lists: right, distinct, and given back. */
-static void pick_blocks(struct kunit *test, unsigned int order, unsigned int step)
+static void search_blocks(struct kunit *test, unsigned int order, unsigned int step)
 {
 	struct zone *zone = some_zone(test);
 	static unsigned long pfn[256];
@@ -286,7 +286,7 @@ static void pick_blocks(struct kunit *test, unsigned int order, unsigned int ste
 
 	for (i = 0; i < ARRAY_SIZE(pfn); i++) {
 		u32 hint = mcube_hint_make(i * step % COLORS, -1) | MCUBE_HINT_FILE;
-		struct page *page = mcube_pick(zone, order, MIGRATE_MOVABLE, hint);
+		struct page *page = mcube_buddy_search(zone, order, MIGRATE_MOVABLE, hint);
 
 		if (!page)
 			continue;
@@ -308,21 +308,21 @@ static void pick_blocks(struct kunit *test, unsigned int order, unsigned int ste
 	spin_unlock_irqrestore(&zone->lock, flags);
 }
 
-static void blocks_are_picked_by_region(struct kunit *test)
+static void blocks_are_found_by_group(struct kunit *test)
 {
 	unsigned int order;
 
 	for (order = 0; order <= 3; order++) {
 		KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
-		KUNIT_ASSERT_EQ(test, mcube_srm_set_region_order(order), 0);
+		KUNIT_ASSERT_EQ(test, mcube_srm_set_group_order(order), 0);
 		KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
-		pick_blocks(test, order, 1);
-		pick_blocks(test, order, 7);
+		search_blocks(test, order, 1);
+		search_blocks(test, order, 7);
 		/* All of one region. */
-		pick_blocks(test, order, COLORS);
+		search_blocks(test, order, COLORS);
 	}
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
-	KUNIT_EXPECT_EQ(test, mcube_srm_set_region_order(MCUBE_REGION_AUTO), 0);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_group_order(MCUBE_GROUP_ORDER_AUTO), 0);
 }
 
 static void srm_goes_with_the_store(struct kunit *test)
@@ -367,33 +367,33 @@ static void memory_hops_over_the_colors(struct kunit *test)
 	hop_from(test, 8);
 }
 
-#define RECENT	8
+#define NR_PCP	8
 
 /* By who freed them, the last one first; but for what interrupts do meanwhile. */
 static void freed_frames_come_back_first(struct kunit *test)
 {
 	struct srm_test *t = test->priv;
-	struct page *was[RECENT];
+	struct page *was[NR_PCP];
 	unsigned int i, same = 0;
 	u32 hint, inner;
 
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 	migrate_disable();
 	hint = mcube_hint_save(mcube_hint_make(5, -1));
-	take_pages(test, RECENT);
+	take_pages(test, NR_PCP);
 	memcpy(was, t->page, sizeof(was));
 	free_pages_of(t);
 	/* Each color has its own. */
 	inner = mcube_hint_save(mcube_hint_make(6, -1));
-	take_pages(test, RECENT);
+	take_pages(test, NR_PCP);
 	free_pages_of(t);
 	mcube_hint_restore(inner);
-	take_pages(test, RECENT);
+	take_pages(test, NR_PCP);
 	mcube_hint_restore(hint);
 	migrate_enable();
-	for (i = 0; i < RECENT; i++)
+	for (i = 0; i < NR_PCP; i++)
 		same += t->page[i] == was[i];
-	KUNIT_EXPECT_GE(test, same, RECENT - 2);
+	KUNIT_EXPECT_GE(test, same, NR_PCP - 2);
 	counts_are_right(test);
 }
 
@@ -411,7 +411,7 @@ static void freed_frames_may_be_taken_by_others(struct kunit *test)
 		__free_page(t->page[--t->nr]);
 	/* By bank, recent frames are not asked for, but found. */
 	hint = mcube_hint_save(mcube_hint_make(5, 0));
-	take_pages(test, PAGES / 2 + RECENT);
+	take_pages(test, PAGES / 2 + NR_PCP);
 	mcube_hint_restore(hint);
 	take_pages(test, PAGES);
 	migrate_enable();
@@ -426,11 +426,11 @@ static void freed_frames_may_be_taken_by_others(struct kunit *test)
 }
 
 static struct kunit_case srm_cases[] = {
-	KUNIT_CASE(runs_pack_and_unpack),
-	KUNIT_CASE(palette_deals_the_oldest_that_has_enough),
+	KUNIT_CASE(segments_pack_and_unpack),
+	KUNIT_CASE(selector_takes_the_oldest_that_has_enough),
 	KUNIT_CASE(free_frames_are_counted_by_color),
 	KUNIT_CASE_SLOW(nothing_is_counted_twice_under_load),
-	KUNIT_CASE(blocks_are_picked_by_region),
+	KUNIT_CASE(blocks_are_found_by_group),
 	KUNIT_CASE(srm_goes_with_the_store),
 	KUNIT_CASE(memory_hops_over_the_colors),
 	KUNIT_CASE(freed_frames_come_back_first),

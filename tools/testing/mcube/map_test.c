@@ -84,17 +84,17 @@ static void check_all_orders(struct __test_metadata *_metadata, const struct mcu
 			     struct rnd_state *rnd, int places)
 {
 	unsigned int order, i;
-	struct mcube_shape s;
+	struct mcube_offset_map s;
 	unsigned long *mem;
 	size_t longs;
 	u64 base;
 
 	for (order = 0; order <= MCUBE_MAX_ORDER; order++) {
-		longs = mcube_shape_longs(d, order);
+		longs = mcube_offset_map_longs(d, order);
 		ASSERT_TRUE(longs);
 		mem = malloc(longs * sizeof(*mem));	/* The exact size, for ASan. */
 		memset(mem, 0xa5, longs * sizeof(*mem));
-		mcube_shape_build(&s, d, order, mem);
+		mcube_offset_map_build(&s, d, order, mem);
 		ASSERT_EQ((size_t)s.nr_phases * s.nr_values * s.words, longs);
 		for (i = 0; i < places + s.nr_phases * 2U; i++) {
 			base = i < places + 0U ? map_random_pfn(rnd) : i - places;
@@ -148,37 +148,37 @@ TEST(phases)
 		{ "table:10:0,1,2,0,1,2", 10, 3 },	/* From here on constant in a container. */
 		{ "table:12:0,0,0,1", 10, 2 },
 	};
-	struct mcube_shape s;
+	struct mcube_offset_map s;
 	unsigned long *mem;
 	struct mcube_dim d;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		d = dim(_metadata, cases[i].text);
-		mem = malloc(mcube_shape_longs(&d, cases[i].order) * sizeof(*mem));
-		mcube_shape_build(&s, &d, cases[i].order, mem);
+		mem = malloc(mcube_offset_map_longs(&d, cases[i].order) * sizeof(*mem));
+		mcube_offset_map_build(&s, &d, cases[i].order, mem);
 		EXPECT_EQ(s.nr_phases, cases[i].phases)
 			TH_LOG("case %s", cases[i].text);
 		free(mem);
 	}
 	d = dim(_metadata, "none");
-	EXPECT_EQ(mcube_shape_longs(&d, MCUBE_MAX_ORDER + 1), 0);
-	EXPECT_EQ(mcube_shape_longs(&d, 0), 1);
+	EXPECT_EQ(mcube_offset_map_longs(&d, MCUBE_MAX_ORDER + 1), 0);
+	EXPECT_EQ(mcube_offset_map_longs(&d, 0), 1);
 }
 
 TEST(constant_table_leaves_other_values_empty)
 {
 	struct mcube_dim d = dim(_metadata, "table:20:0,1,2");
-	unsigned long *mem = malloc(mcube_shape_longs(&d, 10) * sizeof(*mem));
-	struct mcube_shape s;
+	unsigned long *mem = malloc(mcube_offset_map_longs(&d, 10) * sizeof(*mem));
+	struct mcube_offset_map s;
 	u16 phase, xor;
 
-	mcube_shape_build(&s, &d, 10, mem);
-	mcube_shape_place(&s, &d, 1ULL << 20, &phase, &xor);
-	EXPECT_TRUE(bitmap_empty(mcube_shape_select(&s, phase, xor, 0), 1024));
-	EXPECT_TRUE(bitmap_full(mcube_shape_select(&s, phase, xor, 1), 1024));
-	EXPECT_TRUE(bitmap_empty(mcube_shape_select(&s, phase, xor, 2), 1024));
-	EXPECT_EQ(mcube_shape_select(&s, phase, xor, 3), NULL);
+	mcube_offset_map_build(&s, &d, 10, mem);
+	mcube_offset_map_locate(&s, &d, 1ULL << 20, &phase, &xor);
+	EXPECT_TRUE(bitmap_empty(mcube_offset_map_select(&s, phase, xor, 0), 1024));
+	EXPECT_TRUE(bitmap_full(mcube_offset_map_select(&s, phase, xor, 1), 1024));
+	EXPECT_TRUE(bitmap_empty(mcube_offset_map_select(&s, phase, xor, 2), 1024));
+	EXPECT_EQ(mcube_offset_map_select(&s, phase, xor, 3), NULL);
 	free(mem);
 }
 

@@ -26,7 +26,7 @@ SCALE	?= 1
 export SEED SCALE
 
 # Pure sources, below mm/mcube.
-PURE	:= bins.c map.c map_parse.c map_cpuid.c region.c runs.c
+PURE	:= map/map.c map/parse.c map/cpuid.c alloc/bins.c srm/color_group.c srm/segment.c
 # What tools/include declares and does not define inline, below tools/lib.
 LIB	:= bitmap.c ctype.c find_bit.c hweight.c vsprintf.c
 

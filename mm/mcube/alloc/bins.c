@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bins of free page frames with downward search
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * The buddy system hands out memory in ascending runs: it splits a block and
+ * gives the halves away one after the other, so pages that are allocated
+ * together sit in the same DRAM rows and walk through the banks and cache
+ * colors in step with every other CPU that does the same.  The M3 allocator
+ * turns that around.  A container (an aligned block of 2^n frames) keeps its
+ * free frames one by one.  A frame that completes a free buddy group becomes
+ * the group's representative and moves up to the bin of the group's size;
+ * allocation searches downward and takes the representative of the largest
+ * group.  Splitting thus costs nothing, and the frames that come out one
+ * after the other lie as far apart as the free space allows.
+ *
+ *   8 frames, freed in the order 0..7:        after taking 7, 3, 5, 1, 6:
+ *
+ *     bin 3:  7                                 bin 3:
+ *     bin 2:  3                                 bin 2:
+ *     bin 1:  5 1                               bin 1:
+ *     bin 0:  6 4 2 0                           bin 0:  4 2 0
+ *
+ * Rules: a freed frame starts in bin 0 and ascends while its buddy group is
+ * wholly free; frames enter a bin at the head and leave it at the head.
+ *
+ * The invariant that everything rests on: every wholly free group of 2^l
+ * frames has exactly one frame of level l or more, its representative.
+ *
+ * Source: the M3 ("Mcube") multi-core multi-bank allocator: Park, Baek, Choi,
+ * Lee, Noh, "Regularities considered harmful: forcing randomness to memory
+ * accesses to reduce row buffer conflicts for multi-core, multi-bank systems",
+ * ASPLOS 2013, figure 8(b).
+ *
+ * Differences from the paper:
+ *
+ *  - Any frame can be taken, not only the head of the highest bin: a request
+ *    for a cache color or a DRAM bank names its frame.  If the frame stood
+ *    below another representative, that one is demoted to the largest group
+ *    it still stands for, see mcube_bins_remove().
+ *  - Frames enter the bins when somebody wants them in that order.  Those of
+ *    a container from which only given frames are taken are loose: they are
+ *    in the bitmap alone, and the wholly free groups of each size are counted.
+ *  - "Is this group free" is asked of a bitmap, one word for groups of up to
+ *    64 frames, so that freeing touches no frame but its own and the slots.
+ *  - The order in which a fresh container is filled is a choice.  Ascending,
+ *    as in the paper, makes the first frames of a container differ in their
+ *    highest address bits only, which on XOR-mapped memory is one color and
+ *    few banks, the same ones on every CPU.  See the finding on fill orders in
+ *    Documentation/mm/mcube/design.rst.
+ *  - The paper's third example (frames freed as 6, 7, 1, 3, 5 come back as
+ *    6, 3, 1, 5, 7) does not follow from its own rules, which give 5, 3, 1,
+ *    7, 6.  Freed as 5, 7, 1, 3, 6 the printed order comes out.
+ */
+
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm_types.h>
+#include <linux/prandom.h>
+
+#include "bins.h"
+
+/*
+ * Where the representative of the group of 2^level frames around @off is
+ * noted: in the index word of one frame of the group, numbered as the inner
+ * nodes of a binary tree in order, so that no two groups share a frame.
+ *
+ *   frame   0   1   2   3   4   5   6   7
+ *   group      2^1     2^1     2^1     2^1     slots 1, 3, 5, 7
+ *                  2^2             2^2         slots 2, 6
+ *                          2^3                 slot  4
+ *
+ * The note is written when the group becomes free and is not withdrawn: a
+ * reader checks that the frame named is free and of sufficient level.
+ */
+static unsigned long *rep_slot(struct mcube_bins *b, unsigned int level,
+			       unsigned int off)
+{
+	unsigned int first = off & ~((1U << level) - 1);
+
+	return &b->base[first + (1U << (level - 1))].index;
+}
+
+/* Is the aligned group of 2^level frames around @off wholly free? */
+static bool group_free(const unsigned long *free, unsigned int level,
+		       unsigned int off)
+{
+	unsigned int first = off & ~((1U << level) - 1);
+	const unsigned long *word = free + BIT_WORD(first);
+	unsigned int n = 1U << level;
+
+	if (n < BITS_PER_LONG) {
+		unsigned long mask = BIT(n) - 1;
+
+		return ((*word >> (first % BITS_PER_LONG)) & mask) == mask;
+	}
+	for (n /= BITS_PER_LONG; n; n--, word++)
+		if (*word != ~0UL)
+			return false;
+	return true;
+}
+
+#define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
+
+/*
+ * How far does @off ascend, its own bit being set already?  Up to the size of
+ * a word by folding it: after l steps, bit i (a multiple of 2^l) of @runs says
+ * that the 2^l frames from i on are free.
+ */
+static unsigned int ascent(const unsigned long *free, unsigned int order,
+			   unsigned int off)
+{
+	unsigned long runs = free[BIT_WORD(off)];
+	unsigned int bit = off % BITS_PER_LONG, level;
+
+	for (level = 0; level < order && level < WORD_LEVEL; level++) {
+		unsigned int buddy = (bit ^ (1U << level)) & ~((1U << level) - 1);
+
+		if (!(runs >> buddy & 1))
+			return level;
+		runs &= runs >> (1U << level);
+	}
+	while (level < order && group_free(free, level, off ^ (1U << level)))
+		level++;
+	return level;
+}
+
+/* The same; half of all frames stay in bin 0, and are spared the call. */
+static inline unsigned int reach(const struct mcube_bins *b, unsigned int off)
+{
+	return test_bit(off ^ 1, b->free) ? ascent(b->free, b->order, off) : 0;
+}
+
+static void note_rep(struct mcube_bins *b, unsigned int off, unsigned int level)
+{
+	for (; level; level--)
+		*rep_slot(b, level, off) = off;
+}
+
+static void bin_add(struct mcube_bins *b, unsigned int off, unsigned int level)
+{
+	struct page *page = b->base + off;
+
+	page->private = level;
+	list_add(&page->lru, &b->bin[level]);
+	b->nonempty |= BIT(level);
+}
+
+static void bin_del(struct mcube_bins *b, unsigned int off)
+{
+	struct page *page = b->base + off;
+	unsigned int level = page->private;
+
+	list_del(&page->lru);
+	if (list_empty(&b->bin[level]))
+		b->nonempty &= ~BIT(level);
+}
+
+/* A loose frame became free, and with it the groups up to @level. */
+static void loose_add(struct mcube_bins *b, unsigned int level)
+{
+	unsigned int l;
+
+	for (l = 0; l <= level; l++)
+		if (!b->groups[l]++)
+			b->unbinned |= BIT(l);
+}
+
+/* A loose frame is about to be taken, and its groups cease to be free. */
+static void loose_del(struct mcube_bins *b, unsigned int off)
+{
+	unsigned int level = reach(b, off), l;
+
+	for (l = 0; l <= level; l++)
+		if (!--b->groups[l])
+			b->unbinned &= ~BIT(l);
+}
+
+/**
+ * mcube_bins_init() - make the bins of a container, all frames in use
+ * @b: the bins.
+ * @base: struct page of the first frame; 2^@order follow it.
+ * @order: 0..MCUBE_MAX_ORDER.
+ */
+void mcube_bins_init(struct mcube_bins *b, struct page *base,
+		     unsigned int order)
+{
+	unsigned int level;
+
+	b->base = base;
+	b->order = order;
+	b->nr_free = 0;
+	b->nonempty = 0;
+	b->unbinned = 0;
+	b->word = 0;
+	bitmap_zero(b->free, MCUBE_MAX_PAGES);
+	for (level = 0; level <= order; level++)
+		INIT_LIST_HEAD(&b->bin[level]);
+}
+
+/**
+ * mcube_bins_put() - free one frame
+ * @b: the bins.
+ * @off: the frame, not free so far.
+ *
+ * Return: the level that the frame reached, 0..order.
+ */
+unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
+{
+	unsigned int level;
+
+	__set_bit(off, b->free);
+	b->nr_free++;
+	level = reach(b, off);
+	if (b->unbinned) {
+		loose_add(b, level);
+	} else {
+		note_rep(b, off, level);
+		bin_add(b, off, level);
+	}
+	return level;
+}
+
+/**
+ * mcube_bins_take() - allocate the representative of the largest free group
+ * @b: the bins.
+ *
+ * No group above the one taken is free, so no other frame changes its level.
+ *
+ * Return: the frame, or -1 when none is free, or those that are free are loose.
+ */
+int mcube_bins_take(struct mcube_bins *b)
+{
+	struct page *page;
+	unsigned int off;
+
+	if (!b->nonempty)
+		return -1;
+	page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
+	off = page - b->base;
+	bin_del(b, off);
+	__clear_bit(off, b->free);
+	b->nr_free--;
+	return off;
+}
+
+/**
+ * mcube_bins_remove() - allocate a given frame
+ * @b: the bins.
+ * @off: the frame, free so far.
+ *
+ * The groups that contain @off are no longer free.  Those up to the level of
+ * @off it represented itself.  Above that, walk up the representatives r and
+ * demote each to the group that it shares with @off least: the one below the
+ * highest bit in which they differ.  On average half a demotion per call.
+ */
+void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
+{
+	unsigned int level;
+
+	b->nr_free--;
+	if (b->unbinned) {
+		loose_del(b, off);
+		__clear_bit(off, b->free);
+		return;
+	}
+	level = b->base[off].private + 1;
+	bin_del(b, off);
+	__clear_bit(off, b->free);
+
+	while (level <= b->order) {
+		unsigned long rep = *rep_slot(b, level, off);
+		unsigned int old;
+
+		/* A group that was not free has no valid note. */
+		if (rep >> level != off >> level || !test_bit(rep, b->free))
+			break;
+		old = b->base[rep].private;
+		if (old < level)
+			break;
+		bin_del(b, rep);
+		bin_add(b, rep, fls(rep ^ off) - 1);
+		level = old + 1;
+	}
+}
+
+/**
+ * mcube_bins_take_from() - allocate a frame out of a selection
+ * @b: the bins.
+ * @sel: bitmap of 2^order bits, the frames allowed.
+ * @sel2: a second bitmap that must allow the frame too, or NULL.
+ *
+ * Goes on where the last one was found, as those before it are mostly taken.
+ * Levels are not looked at: where the lowest page bit takes part in the color,
+ * as it does in any cache index, frames of one color are never buddies, and
+ * the level tells only what group is broken.
+ *
+ * Return: the frame, or -1 when none of the selection is free.
+ */
+int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
+			 const unsigned long *sel2)
+{
+	unsigned int words = BITS_TO_LONGS(1U << b->order), i = b->word, left;
+
+	for (left = words; left; left--) {
+		unsigned long word = b->free[i] & sel[i];
+		unsigned int off;
+
+		if (sel2)
+			word &= sel2[i];
+		if (word) {
+			off = i * BITS_PER_LONG + __ffs(word);
+			mcube_bins_remove(b, off);
+			b->word = i;
+			return off;
+		}
+		/* A power of two. */
+		i = (i + 1) & (words - 1);
+	}
+	return -1;
+}
+
+/* Ascending without @rnd, else shuffled as Fisher and Yates do it. */
+static void fill_build(struct mcube_fill *f, struct rnd_state *rnd)
+{
+	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
+	unsigned int i, other, n = 1U << f->order;
+
+	for (i = 0; i < n; i++)
+		f->off[i] = i;
+	for (i = n - 1; rnd && i; i--) {
+		other = prandom_u32_state(rnd) % (i + 1);
+		swap(f->off[i], f->off[other]);
+	}
+	bitmap_zero(free, MCUBE_MAX_PAGES);
+	for (i = 0; i < n; i++) {
+		__set_bit(f->off[i], free);
+		f->level[i] = ascent(free, f->order, f->off[i]);
+	}
+}
+
+/* Frames that come out first, and the bits of them that are compared. */
+#define SPREAD_FRAMES	32
+#define SPREAD_BITS	5
+
+/*
+ * How well do the first frames spread?  They leave by falling level, the last
+ * to enter first.  Counts the different values of every five neighbouring bits
+ * of the offset, which is what caches and DRAM make their choices from.
+ */
+static unsigned int fill_spread(const struct mcube_fill *f)
+{
+	u32 seen[MCUBE_MAX_ORDER] = { };
+	unsigned int left = SPREAD_FRAMES, sum = 0, bit;
+	int level, i;
+
+	for (level = f->order; level >= 0; level--) {
+		for (i = (1 << f->order) - 1; i >= 0; i--) {
+			if (f->level[i] != level)
+				continue;
+			if (!left--)
+				goto out;
+			for (bit = 0; bit + SPREAD_BITS <= f->order; bit++)
+				seen[bit] |= 1U << (f->off[i] >> bit & 31);
+		}
+	}
+out:
+	for (bit = 0; bit + SPREAD_BITS <= f->order; bit++)
+		sum += hweight32(seen[bit]);
+	return sum;
+}
+
+/* Shuffles to choose from: luck makes up to one color in twenty. */
+#define CANDIDATES	64
+
+/**
+ * mcube_fill_build() - work out an order in which to fill containers
+ * @f: filled in.
+ * @order: of the containers.
+ * @fill_order: the kind of order.
+ * @key: random bits for MCUBE_FILL_SHUFFLE: of some shuffles, the one that
+ *       spreads its first frames best.
+ */
+void mcube_fill_build(struct mcube_fill *f, unsigned int order,
+		      enum mcube_fill_order fill_order, u64 key)
+{
+	struct rnd_state rnd, start, best;
+	unsigned int spread, most = 0, i;
+
+	f->order = order;
+	if (fill_order == MCUBE_FILL_PAPER) {
+		fill_build(f, NULL);
+		return;
+	}
+	prandom_seed_state(&rnd, key);
+	best = rnd;
+	for (i = 0; i < CANDIDATES; i++) {
+		start = rnd;
+		fill_build(f, &rnd);
+		spread = fill_spread(f);
+		if (spread > most) {
+			most = spread;
+			best = start;
+		}
+	}
+	fill_build(f, &best);
+}
+
+/*
+ * Swap the two halves of groups: bit j of the result depends on bit j of @off
+ * and on higher ones, so that buddy groups stay buddy groups, while the order
+ * among frames changes from key to key.  Key 0 changes nothing.
+ */
+static unsigned int twist(unsigned int off, unsigned int mask, u64 key)
+{
+	return off ^ ((key ^ (off >> 1 & key >> 16) ^ (off >> 2 & key >> 32) ^
+		       (off >> 3 & key >> 48)) & mask);
+}
+
+/**
+ * mcube_bins_fill() - free all frames of a container that is wholly in use
+ * @b: the bins, fresh from mcube_bins_init().
+ * @f: the order in which the frames enter; for containers of this order.
+ * @key: which variant of it; 0 for @f itself.
+ *
+ * The same as mcube_bins_put() for one frame after the other, but all levels
+ * are known.
+ */
+void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
+{
+	unsigned int i, n = 1U << b->order;
+
+	for (i = 0; i < n; i++) {
+		unsigned int off = twist(f->off[i], n - 1, key);
+
+		note_rep(b, off, f->level[i]);
+		bin_add(b, off, f->level[i]);
+	}
+	bitmap_set(b->free, 0, n);
+	b->nr_free = n;
+}
+
+/**
+ * mcube_bins_fill_unbinned() - free all frames of a container, but keep them loose
+ * @b: the bins, fresh from mcube_bins_init().
+ *
+ * They stay loose until mcube_bins_sort(), or until the last one is taken.
+ */
+void mcube_bins_fill_unbinned(struct mcube_bins *b)
+{
+	unsigned int level, n = 1U << b->order;
+
+	for (level = 0; level <= b->order; level++)
+		b->groups[level] = n >> level;
+	b->unbinned = BIT(b->order + 1) - 1;
+	bitmap_set(b->free, 0, n);
+	b->nr_free = n;
+}
+
+/**
+ * mcube_bins_sort() - put loose frames into the bins
+ * @b: the bins; nothing happens if no frame is loose.
+ * @f: the order in which they enter; for containers of this order.
+ * @key: which variant of it; 0 for @f itself.
+ */
+void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
+{
+	unsigned int i, n = 1U << b->order;
+	DECLARE_BITMAP(in, MCUBE_MAX_PAGES);
+
+	if (!b->unbinned)
+		return;
+	b->unbinned = 0;
+	if (mcube_bins_full(b)) {
+		mcube_bins_fill(b, f, key);
+		return;
+	}
+	/* @free stays as it is: some look at it without a lock. */
+	bitmap_zero(in, MCUBE_MAX_PAGES);
+	for (i = 0; i < n; i++) {
+		unsigned int off = twist(f->off[i], n - 1, key), level;
+
+		if (!test_bit(off, b->free))
+			continue;
+		__set_bit(off, in);
+		level = ascent(in, b->order, off);
+		note_rep(b, off, level);
+		bin_add(b, off, level);
+	}
+}
+
+/**
+ * mcube_bins_drain_group() - take out the lowest maximal free group
+ * @b: the bins; fit only for more of these calls afterwards.
+ * @order: set to the group's order.
+ *
+ * For giving a container back: clears the frames' level words and forgets
+ * them.  Repeat until it returns -1, then mcube_bins_init() before any reuse.
+ *
+ * Return: the group's first frame, or -1 when nothing is free any more.
+ */
+int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order)
+{
+	unsigned int first = find_first_bit(b->free, 1U << b->order);
+	unsigned int level = 0, i;
+
+	if (first == 1U << b->order) {
+		b->nonempty = 0;
+		b->unbinned = 0;
+		return -1;
+	}
+	while (level < b->order && !(first & (1U << level)) &&
+	       group_free(b->free, level, first ^ (1U << level)))
+		level++;
+	bitmap_clear(b->free, first, 1U << level);
+	for (i = 0; !b->unbinned && i < 1U << level; i++)
+		b->base[first + i].private = 0;
+	b->nr_free -= 1U << level;
+	*order = level;
+	return first;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Bins of free page frames with downward search.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pure: needs lists, bitmaps and three words of struct page.  The same file
+ * is built into the kernel, into KUnit and into a user-space test.
+ */
+#ifndef _MM_MCUBE_ALLOC_BINS_H
+#define _MM_MCUBE_ALLOC_BINS_H
+
+#include <linux/bitmap.h>
+#include <linux/bits.h>
+#include <linux/list.h>
+#include <linux/mcube_map.h>
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+#define MCUBE_MAX_PAGES		BIT(MCUBE_MAX_ORDER)
+
+/**
+ * enum mcube_fill_order - in which order a fresh container's frames enter the bins
+ * @MCUBE_FILL_SHUFFLE: a keyed permutation, different for every container.
+ * @MCUBE_FILL_PAPER: ascending, as the paper has it.
+ * @MCUBE_NR_FILL_ORDERS: number of seeds.
+ */
+enum mcube_fill_order {
+	MCUBE_FILL_SHUFFLE,
+	MCUBE_FILL_PAPER,
+	MCUBE_NR_FILL_ORDERS,
+};
+
+/**
+ * struct mcube_fill - in which order to fill a container, worked out ahead
+ * @order: for containers of 2^@order frames.
+ * @off: the frames in the order in which they enter.
+ * @level: the level that each reaches on entering an empty container so.
+ */
+struct mcube_fill {
+	unsigned int order;
+	u16 off[MCUBE_MAX_PAGES];
+	u8 level[MCUBE_MAX_PAGES];
+};
+
+/**
+ * struct mcube_bins - the free frames of one container
+ * @base: struct page of frame 0; frames are named by their offset from it.
+ * @order: the container has 2^@order frames, at most 2^MCUBE_MAX_ORDER.
+ * @nr_free: frames in the bins.
+ * @nonempty: bit l is set while bin[l] has a frame.
+ * @unbinned: 0 if the free frames are in bins.  Else they are loose, in @free
+ *         alone, and bit l is set while a group of 2^l of them is wholly free.
+ * @word: word of @free where mcube_bins_take_from() last found something.
+ * @free: bit per frame, set while the frame is free.
+ * @bin: frames by level, head first.  A frame in bin l stands for a wholly
+ *       free, aligned group of 2^l frames.
+ * @groups: wholly free, aligned groups of 2^l frames, while frames are loose.
+ *
+ * The caller serialises all calls on one instance.  While a frame is in a
+ * bin these words of its struct page belong to the bins: lru (links),
+ * private (level) and index (see rep_slot() in bins.c).  Those of a loose
+ * frame are left alone.
+ */
+struct mcube_bins {
+	struct page *base;
+	unsigned int order;
+	unsigned int nr_free;
+	unsigned long nonempty;
+	unsigned long unbinned;
+	unsigned int word;
+	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
+	struct list_head bin[MCUBE_MAX_ORDER + 1];
+	u16 groups[MCUBE_MAX_ORDER + 1];
+};
+
+void mcube_bins_init(struct mcube_bins *b, struct page *base,
+		     unsigned int order);
+void mcube_fill_build(struct mcube_fill *f, unsigned int order,
+		      enum mcube_fill_order fill_order, u64 key);
+void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
+void mcube_bins_fill_unbinned(struct mcube_bins *b);
+void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
+unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off);
+int mcube_bins_take(struct mcube_bins *b);
+int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
+			 const unsigned long *sel2);
+void mcube_bins_remove(struct mcube_bins *b, unsigned int off);
+int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order);
+
+/**
+ * mcube_bins_top() - level of the largest free group
+ * @b: the bins.
+ *
+ * Return: 0..order, or -1 when no frame is free.
+ */
+static inline int mcube_bins_top(const struct mcube_bins *b)
+{
+	return fls_long(b->nonempty | b->unbinned) - 1;
+}
+
+/**
+ * mcube_bins_full() - are all frames of the container free?
+ * @b: the bins.
+ *
+ * Return: true if so.
+ */
+static inline bool mcube_bins_full(const struct mcube_bins *b)
+{
+	return b->nr_free == 1U << b->order;
+}
+
+#endif /* _MM_MCUBE_ALLOC_BINS_H */

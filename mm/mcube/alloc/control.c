@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Switching the store on and off
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * On: take a reference on the address map (it is immutable from then on),
+ * work out the shape of a container under it, make descriptors for all
+ * present memory and a store for every zone, then flip the static key.  Off
+ * is the same backwards: flip the key, close the stores, which gives every
+ * page back, wait for those who are still looking, free everything.
+ *
+ * What comes and goes while it is on is followed by hotplug.c.
+ *
+ * Locks: the policy lock, see policy.c.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/cpu.h>
+#include <linux/init.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../map/map.h"
+#include "internal.h"
+#include "policy.h"
+
+static LIST_HEAD(zones);
+static bool enabled;
+static bool hibernating;
+
+static void open_zone(struct mcube_zone *mz)
+{
+	spin_lock_irq(&mz->zone->lock);
+	mz->open = true;
+	spin_unlock_irq(&mz->zone->lock);
+}
+
+static int add_zone(struct zone *zone)
+{
+	struct mcube_zone *mz;
+
+	if (rcu_access_pointer(zone->mcube))
+		return 0;
+	mz = kzalloc_node(sizeof(*mz), GFP_KERNEL, zone_to_nid(zone));
+	if (!mz)
+		return -ENOMEM;
+	mz->cur = alloc_percpu(struct mcube_container *);
+	if (!mz->cur) {
+		kfree(mz);
+		return -ENOMEM;
+	}
+	mcube_zone_init(mz, zone);
+	list_add_tail(&mz->zones, &zones);
+	mz->open = !hibernating;
+	rcu_assign_pointer(zone->mcube, mz);
+	return 0;
+}
+
+/**
+ * mcube_alloc_add_zones() - have a store for each zone that has pages by now
+ *
+ * Context: process, the policy lock held or mem_hotplug_lock and the mutex.
+ * Return: 0 or -ENOMEM.
+ */
+int mcube_alloc_add_zones(void)
+{
+	struct zone *zone;
+	int ret = 0;
+
+	for_each_populated_zone(zone)
+		if (!ret)
+			ret = add_zone(zone);
+	return ret;
+}
+
+/**
+ * mcube_alloc_pause() - give all containers back and take none for a while
+ * @pause: true for the beginning of that time, false for its end.
+ *
+ * Context: process, the policy lock held.
+ */
+void mcube_alloc_pause(bool pause)
+{
+	struct mcube_zone *mz;
+
+	hibernating = pause;
+	list_for_each_entry(mz, &zones, zones) {
+		if (pause)
+			mcube_zone_drain(mz);
+		else
+			open_zone(mz);
+	}
+}
+
+static int make_offset_map(struct mcube_offset_map *shape, const struct mcube_dim *dim)
+{
+	size_t longs = mcube_offset_map_longs(dim, mcube_config.order);
+	unsigned long *mem;
+
+	if (!longs)
+		return -EOPNOTSUPP;
+	mem = kvcalloc(longs, sizeof(*mem), GFP_KERNEL);
+	if (!mem)
+		return -ENOMEM;
+	mcube_offset_map_build(shape, dim, mcube_config.order, mem);
+	return 0;
+}
+
+static void free_offset_map(struct mcube_offset_map *shape)
+{
+	kvfree(shape->sel);
+	shape->sel = NULL;
+}
+
+/* Worked out once per order; these few KiB stay when the store goes off. */
+static int make_fills(void)
+{
+	enum mcube_fill_order fill_order;
+
+	for (fill_order = 0; fill_order < MCUBE_NR_FILL_ORDERS; fill_order++) {
+		struct mcube_fill *f = mcube_config.fill[fill_order];
+
+		if (f && f->order == mcube_config.order)
+			continue;
+		if (!f)
+			f = kmalloc(sizeof(*f), GFP_KERNEL);
+		if (!f)
+			return -ENOMEM;
+		mcube_fill_build(f, mcube_config.order, fill_order, get_random_u64());
+		mcube_config.fill[fill_order] = f;
+	}
+	return 0;
+}
+
+static void switch_off(void)
+{
+	struct mcube_zone *mz, *next;
+
+	mcube_policy_disable_all();
+	static_branch_disable_cpuslocked(&mcube_alloc_key);
+	list_for_each_entry(mz, &zones, zones) {
+		mcube_zone_drain(mz);
+		RCU_INIT_POINTER(mz->zone->mcube, NULL);
+	}
+	/* Waits for readers, of the stores too. */
+	mcube_lookup_free();
+	list_for_each_entry_safe(mz, next, &zones, zones) {
+		list_del(&mz->zones);
+		free_percpu(mz->cur);
+		kfree(mz);
+	}
+	free_offset_map(&mcube_config.color);
+	free_offset_map(&mcube_config.bank);
+	mcube_map_put();
+	mcube_config.map = NULL;
+}
+
+static int switch_on(void)
+{
+	struct zone *zone;
+	int ret;
+
+	mcube_config.map = mcube_map_get();
+	ret = make_offset_map(&mcube_config.color, &mcube_config.map->color);
+	if (!ret)
+		ret = make_offset_map(&mcube_config.bank, &mcube_config.map->bank);
+	if (!ret)
+		ret = make_fills();
+	for_each_populated_zone(zone)
+		if (!ret)
+			ret = mcube_lookup_cover(zone->zone_start_pfn,
+						zone->spanned_pages);
+	if (!ret)
+		ret = mcube_alloc_add_zones();
+	if (ret)
+		switch_off();
+	else
+		static_branch_enable_cpuslocked(&mcube_alloc_key);
+	return ret;
+}
+
+/**
+ * mcube_alloc_enable() - switch the store on or off
+ * @on: which.
+ *
+ * Context: process, sleeps.
+ * Return: 0, -ENOMEM, or -EOPNOTSUPP when the address map has no shape for
+ * the container order.
+ */
+int mcube_alloc_enable(bool on)
+{
+	int ret = 0;
+
+	mcube_policy_lock();
+	if (on && !enabled)
+		ret = switch_on();
+	else if (!on && enabled)
+		switch_off();
+	if (!ret)
+		enabled = on;
+	mcube_policy_unlock();
+	return ret;
+}
+
+/**
+ * mcube_alloc_enabled() - is the store on?
+ *
+ * Return: true if so; it can change at once.
+ */
+bool mcube_alloc_enabled(void)
+{
+	return READ_ONCE(enabled);
+}
+
+/**
+ * mcube_alloc_set_fill_order() - choose the order in which new containers are filled
+ * @fill_order: the order; containers that exist keep theirs.
+ */
+void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order)
+{
+	WRITE_ONCE(mcube_config.fill_order, fill_order);
+}
+
+/**
+ * mcube_alloc_set_order() - choose the size of containers
+ * @order: they have 2^@order pages.
+ *
+ * Return: 0, -EBUSY while the store is on, or -ERANGE.
+ */
+int mcube_alloc_set_order(unsigned int order)
+{
+	if (order < MCUBE_ORDER_MIN || order > MCUBE_ORDER_MAX)
+		return -ERANGE;
+	guard(mutex)(&mcube_control_lock);
+	if (enabled)
+		return -EBUSY;
+	mcube_config.order = order;
+	return 0;
+}
+
+/**
+ * mcube_alloc_containers() - containers that exist now
+ *
+ * Return: their number in all zones.
+ */
+unsigned int mcube_alloc_containers(void)
+{
+	struct mcube_zone *mz;
+	unsigned int nr = 0;
+
+	guard(mutex)(&mcube_control_lock);
+	list_for_each_entry(mz, &zones, zones)
+		nr += READ_ONCE(mz->nr);
+	return nr;
+}
+
+/**
+ * mcube_alloc_free_pages() - free pages in containers
+ *
+ * With the per-CPU differentials, unlike nr_free_mcube in /proc/vmstat.
+ *
+ * Return: pages in all zones.
+ */
+unsigned long mcube_alloc_free_pages(void)
+{
+	unsigned long nr = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		nr += zone_page_state_snapshot(zone, NR_FREE_MCUBE_PAGES);
+	return nr;
+}
+
+static bool on_at_boot __initdata;
+
+static int __init parse_alloc(char *str)
+{
+	if (kstrtobool(str, &on_at_boot))
+		pr_warn("mcube.alloc=%s: expected 0 or 1; ignored\n",
+			str ?: "");
+	return 0;
+}
+early_param("mcube.alloc", parse_alloc);
+
+static int __init parse_fill_order(char *str)
+{
+	int fill_order = match_string(mcube_fill_order_names, MCUBE_NR_FILL_ORDERS, str ?: "");
+
+	if (fill_order < 0)
+		pr_warn("mcube.fill_order=%s: expected shuffle or paper; ignored\n",
+			str ?: "");
+	else
+		mcube_config.fill_order = fill_order;
+	return 0;
+}
+early_param("mcube.fill_order", parse_fill_order);
+
+static int __init mcube_control_init(void)
+{
+	/* Where pageblocks are too large for a container it stays off. */
+	mcube_config.order = max(min(mcube_config.order, MCUBE_ORDER_MAX),
+				 MCUBE_ORDER_MIN);
+	if (on_at_boot) {
+		int ret = mcube_alloc_enable(true);
+
+		if (ret)
+			pr_warn("mcube.alloc=1: cannot switch on (%d)\n", ret);
+	}
+	return 0;
+}
+late_initcall(mcube_control_init);

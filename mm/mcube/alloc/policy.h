@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a placement policy may use of the mcube allocator.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A policy decides where pages go; the allocator obeys without knowing any
+ * policy by name.  All that the allocator needs of a policy is data that the
+ * allocator owns:
+ *
+ *   policy                                allocator
+ *   mcube_policy_enable() -------------> list of policies; stop() of each,
+ *                                         newest first, when it goes off itself
+ *   mcube_reserve_request(), _hop() ---> reserved colors, hop table (reserve.c)
+ *   mcube_hint_save(), _restore() -----> color of the pages in between
+ *
+ *   free frames by color <-------------- color_stat.c, buddy.c
+ *   used frames of a block by color <--- container.c
+ *
+ * No policy takes a lock of the allocator or reads the allocator's fields.
+ */
+#ifndef _MM_MCUBE_ALLOC_POLICY_H
+#define _MM_MCUBE_ALLOC_POLICY_H
+
+#include <linux/bitmap.h>
+#include <linux/cleanup.h>
+#include <linux/list.h>
+#include <linux/mcube_map.h>
+#include <linux/mcube_hint.h>
+#include <linux/types.h>
+
+struct page;
+struct zone;
+
+/* Reserved colors are requested in sixteenths; this is the largest request. */
+#define MCUBE_SHARES		16U
+#define MCUBE_RESERVE_MAX	8U
+
+/**
+ * struct mcube_policy - a placement policy
+ * @name: as users know it: its directory in sysfs.
+ * @start: puts the policy in force under a map; called with the policy lock
+ *         held, frames being counted by color.
+ * @stop: ends what @start began; called with the policy lock held.  The
+ *        allocator withdraws the policy's requests afterwards and waits for an
+ *        RCU grace period.
+ *
+ * All other members are the allocator's.
+ */
+struct mcube_policy {
+	const char *name;
+	int (*start)(const struct mcube_map *map);
+	void (*stop)(void);
+
+	/* private: guarded by the policy lock */
+	struct list_head node;
+	struct list_head request;
+	bool on;
+	bool hop;
+	unsigned int share;
+	DECLARE_BITMAP(reserved, MCUBE_MAX_VALUES);
+};
+
+/* policy.c */
+void mcube_policy_lock(void);
+void mcube_policy_unlock(void);
+int mcube_policy_enable(struct mcube_policy *p);
+void mcube_policy_disable(struct mcube_policy *p);
+
+DEFINE_LOCK_GUARD_0(mcube_policy, mcube_policy_lock(), mcube_policy_unlock())
+
+/**
+ * mcube_policy_enabled() - is a policy in force?
+ * @p: the policy.
+ *
+ * Return: true if the policy is in force; without the policy lock that can
+ * change at once.
+ */
+static inline bool mcube_policy_enabled(const struct mcube_policy *p)
+{
+	return READ_ONCE(p->on);
+}
+
+/* reserve.c */
+void mcube_reserve_request(struct mcube_policy *p, unsigned int share,
+			   const unsigned long *colors);
+void mcube_reserve_hop(struct mcube_policy *p, bool on);
+unsigned int mcube_reserve_color(unsigned int i);
+unsigned long mcube_reserve_hopped(void);
+
+/* color_stat.c */
+bool mcube_color_stat_free(struct zone *zone, unsigned int *free);
+
+/* buddy.c */
+void mcube_buddy_count(struct zone *zone, unsigned int *found);
+
+/* container.c */
+bool mcube_container_may_take(struct zone *zone);
+bool mcube_zone_covered(struct zone *zone);
+struct page *mcube_container_used(unsigned long pfn, const u8 *color,
+				  unsigned int nr, unsigned long *frames);
+
+/* config.c */
+unsigned int mcube_container_pages(void);
+
+#endif /* _MM_MCUBE_ALLOC_POLICY_H */

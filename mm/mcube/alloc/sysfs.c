@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/mm/mcube/alloc/: the store's switches and counters
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * See Documentation/ABI/testing/sysfs-kernel-mm-mcube.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/init.h>
+#include <linux/kobject.h>
+#include <linux/printk.h>
+#include <linux/sysfs.h>
+
+#include "../sysfs.h"
+#include "internal.h"
+
+static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%d\n", mcube_alloc_enabled());
+}
+
+static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+
+	if (ret) {
+		pr_warn_ratelimited("alloc/enabled: expected 0 or 1\n");
+		return ret;
+	}
+	ret = mcube_alloc_enable(on);
+	if (ret == -EOPNOTSUPP)
+		pr_warn_ratelimited("alloc/enabled: no containers of order %u on this machine\n",
+				    mcube_config.order);
+	else if (ret)
+		pr_warn_ratelimited("alloc/enabled: no memory for descriptors (%d); stays off\n",
+				    ret);
+	return ret ?: count;
+}
+
+static ssize_t fill_order_show(struct kobject *kobj, struct kobj_attribute *attr,
+			 char *buf)
+{
+	return mcube_show_choice(buf, mcube_fill_order_names, MCUBE_NR_FILL_ORDERS,
+				 READ_ONCE(mcube_config.fill_order));
+}
+
+static ssize_t fill_order_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int fill_order = mcube_parse_choice(buf, count, mcube_fill_order_names,
+				      MCUBE_NR_FILL_ORDERS);
+
+	if (fill_order < 0) {
+		pr_warn_ratelimited("alloc/fill_order: expected shuffle or paper\n");
+		return fill_order;
+	}
+	mcube_alloc_set_fill_order(fill_order);
+	return count;
+}
+
+static ssize_t container_order_show(struct kobject *kobj,
+				    struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_config.order));
+}
+
+static ssize_t container_order_store(struct kobject *kobj,
+				     struct kobj_attribute *attr,
+				     const char *buf, size_t count)
+{
+	unsigned int order;
+	int ret = mcube_parse_uint(buf, count, 0, UINT_MAX, &order);
+
+	if (!ret)
+		ret = mcube_alloc_set_order(order);
+	if (ret == -EBUSY)
+		pr_warn_ratelimited("alloc/container_order: first write 0 to alloc/enabled\n");
+	else if (ret)
+		pr_warn_ratelimited("alloc/container_order: expected %u to %u\n",
+				    MCUBE_ORDER_MIN, MCUBE_ORDER_MAX);
+	return ret ?: count;
+}
+
+static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
+static struct kobj_attribute fill_order_attr = __ATTR_RW(fill_order);
+static struct kobj_attribute container_order_attr = __ATTR_RW(container_order);
+
+static const struct attribute *alloc_attrs[] = {
+	&enabled_attr.attr,
+	&fill_order_attr.attr,
+	&container_order_attr.attr,
+	NULL,
+};
+
+MCUBE_NUMBER_ATTR(containers, "%u", mcube_alloc_containers());
+MCUBE_NUMBER_ATTR(free_pages, "%lu", mcube_alloc_free_pages());
+MCUBE_NUMBER_ATTR(served, "%lu", mcube_alloc_stat(MCUBE_SERVED));
+MCUBE_NUMBER_ATTR(hopped, "%lu", mcube_alloc_stat(MCUBE_HOPPED));
+MCUBE_NUMBER_ATTR(colored, "%lu", mcube_alloc_stat(MCUBE_COLORED));
+MCUBE_NUMBER_ATTR(fallback, "%lu", mcube_alloc_stat(MCUBE_FALLBACK));
+MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_alloc_stat(MCUBE_UNCOVERED));
+MCUBE_NUMBER_ATTR(taken, "%lu", mcube_alloc_stat(MCUBE_TAKEN));
+MCUBE_NUMBER_ATTR(released, "%lu", mcube_alloc_stat(MCUBE_RELEASED));
+MCUBE_NUMBER_ATTR(broken_up, "%lu", mcube_alloc_stat(MCUBE_BROKEN_UP));
+
+static struct attribute *stat_attrs[] = {
+	&containers_attr.attr,
+	&free_pages_attr.attr,
+	&served_attr.attr,
+	&hopped_attr.attr,
+	&colored_attr.attr,
+	&fallback_attr.attr,
+	&uncovered_attr.attr,
+	&taken_attr.attr,
+	&released_attr.attr,
+	&broken_up_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group stat_group = {
+	.name = "stats",
+	.attrs = stat_attrs,
+};
+
+static int __init mcube_sysfs_alloc_init(void)
+{
+	return mcube_sysfs_add("alloc", alloc_attrs, &stat_group);
+}
+late_initcall(mcube_sysfs_alloc_init);

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The lists of containers in a zone
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Containers that no CPU owns hang in a list by the size of their largest free
+ * group.  The highest list has the spares: containers that are wholly free.
+ */
+
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/page-isolation.h>
+#include <linux/spinlock.h>
+
+#include "internal.h"
+
+/* Spares may make up one part in 2^6 of a zone, about 1.5 %. */
+#define SPARE_SHIFT	6
+
+/*
+ * While colors are reserved for files, a quarter.  Such files have one frame in
+ * sixteen of many containers, and when they are dropped all of those are free.
+ */
+#define SPARE_SHIFT_RESERVED	2
+
+/**
+ * mcube_zone_init() - make a zone's store, empty and closed
+ * @s: zeroed memory, @cur allocated.
+ * @zone: the zone.
+ */
+void mcube_zone_init(struct mcube_zone *mz, struct zone *zone)
+{
+	int level;
+
+	mz->zone = zone;
+	spin_lock_init(&mz->lock);
+	INIT_LIST_HEAD(&mz->all);
+	INIT_LIST_HEAD(&mz->zones);
+	for (level = 0; level <= MCUBE_MAX_ORDER; level++)
+		INIT_LIST_HEAD(&mz->level[level]);
+}
+
+/**
+ * mcube_zone_move() - move a container to another list of its zone
+ * @c: the container; the lock of the lists is held.
+ * @level: the list, or -1 for none.
+ */
+void mcube_zone_move(struct mcube_container *c, int level)
+{
+	struct mcube_zone *mz = c->mz;
+
+	lockdep_assert_held(&mz->lock);
+	if (c->level >= 0) {
+		list_del_init(&c->node);
+		if (list_empty(&mz->level[c->level]))
+			WRITE_ONCE(mz->levels, mz->levels & ~BIT(c->level));
+		if (c->level == (int)c->bins.order)
+			WRITE_ONCE(mz->nr_spares, mz->nr_spares - 1);
+	}
+	c->level = level;
+	if (level >= 0) {
+		list_add_tail(&c->node, &mz->level[level]);
+		WRITE_ONCE(mz->levels, mz->levels | BIT(level));
+		if (level == (int)c->bins.order)
+			WRITE_ONCE(mz->nr_spares, mz->nr_spares + 1);
+	}
+}
+
+void __mcube_container_relist(struct mcube_container *c, int level)
+{
+	spin_lock(&c->mz->lock);
+	mcube_zone_move(c, level);
+	spin_unlock(&c->mz->lock);
+}
+
+/**
+ * mcube_set_block_type() - set the type of all pageblocks of a container
+ * @page: first page of the block; its zone's lock is held.
+ * @migratetype: the type.
+ */
+void mcube_set_block_type(struct page *page, int migratetype)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1U << mcube_config.order; i += pageblock_nr_pages)
+		set_pageblock_migratetype(page + i, migratetype);
+}
+
+/**
+ * mcube_zone_max_spares() - wholly free containers that a zone may keep
+ * @s: the zone's store.
+ *
+ * Return: their number; 0 in a small zone.
+ */
+unsigned int mcube_zone_max_spares(struct mcube_zone *mz)
+{
+	unsigned int shift = READ_ONCE(mcube_reserve.nr) ? SPARE_SHIFT_RESERVED :
+						    SPARE_SHIFT;
+
+	return zone_managed_pages(mz->zone) >> (shift + mcube_config.order);
+}

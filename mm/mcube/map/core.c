@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The current address map and its users
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * There is one map.  Whoever places pages by it takes a reference, and while
+ * there is one the map cannot change: a page's color has to be the same when
+ * it is freed as it was when it was handed out.  So users read the map without
+ * a lock, and a change needs that there are none.
+ *
+ * At boot the colors are what the CPU says (detect.c), then what the boot
+ * parameters mcube.color_map= and mcube.bank_map= say.  A bad parameter is
+ * reported and ignored.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/bug.h>
+#include <linux/init.h>
+#include <linux/math64.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+
+#include "internal.h"
+#include "map.h"
+
+static DEFINE_MUTEX(map_lock);
+static unsigned int map_users;			/* by map_lock */
+static struct mcube_map map = {			/* fixed while map_users */
+	.color = { .nr_values = 1 },
+	.bank = { .nr_values = 1 },
+};
+
+static enum mcube_map_source color_source, bank_source;	/* by map_lock */
+static u64 guess_size, llc_size;		/* set once at boot */
+
+static struct mcube_dim boot_color __initdata;
+static struct mcube_dim boot_bank __initdata;
+
+/**
+ * mcube_map_get() - use the address map
+ *
+ * Context: may sleep.
+ * Return: the map, which does not change until mcube_map_put().
+ */
+const struct mcube_map *mcube_map_get(void)
+{
+	mutex_lock(&map_lock);
+	map_users++;
+	mutex_unlock(&map_lock);
+	return &map;
+}
+
+/**
+ * mcube_map_put() - end of the use that mcube_map_get() began
+ *
+ * Context: may sleep.
+ */
+void mcube_map_put(void)
+{
+	mutex_lock(&map_lock);
+	if (!WARN_ON_ONCE(!map_users))
+		map_users--;
+	mutex_unlock(&map_lock);
+}
+
+/**
+ * mcube_map_set_dims() - change the address map
+ * @color: the new colors, NULL to keep them
+ * @bank: the new banks, NULL to keep them
+ * @source: where the new ones come from
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL if one is not valid, -EBUSY while the map has users.
+ */
+int mcube_map_set_dims(const struct mcube_dim *color, const struct mcube_dim *bank,
+		       enum mcube_map_source source)
+{
+	int err = 0;
+
+	if ((color && mcube_dim_validate(color, NULL)) ||
+	    (bank && mcube_dim_validate(bank, NULL)))
+		return -EINVAL;
+
+	mutex_lock(&map_lock);
+	if (map_users) {
+		err = -EBUSY;
+	} else {
+		if (color) {
+			map.color = *color;
+			color_source = color->nr_values == 1 ? MCUBE_SOURCE_NONE : source;
+		}
+		if (bank) {
+			map.bank = *bank;
+			bank_source = bank->nr_values == 1 ? MCUBE_SOURCE_NONE : source;
+		}
+	}
+	mutex_unlock(&map_lock);
+	return err;
+}
+
+/**
+ * mcube_map_set() - change the address map as a whole
+ * @new: the new map
+ * @source: where it comes from
+ *
+ * Context: may sleep.
+ * Return: as mcube_map_set_dims().
+ */
+int mcube_map_set(const struct mcube_map *new, enum mcube_map_source source)
+{
+	return mcube_map_set_dims(&new->color, &new->bank, source);
+}
+
+/**
+ * mcube_map_info() - a copy of the map and what is known about it
+ * @info: where to put it
+ *
+ * Context: may sleep.
+ */
+void mcube_map_info(struct mcube_map_info *info)
+{
+	mutex_lock(&map_lock);
+	info->map = map;
+	info->color_source = color_source;
+	info->bank_source = bank_source;
+	if (color_source == MCUBE_SOURCE_CPUID || color_source == MCUBE_SOURCE_CACHEINFO)
+		info->cache_size = guess_size;
+	else
+		info->cache_size = llc_size;
+	mutex_unlock(&map_lock);
+}
+
+static void __init boot_dim(struct mcube_dim *dim, const char *name, const char *text)
+{
+	const char *why;
+
+	if (!text)
+		text = "";
+	if (mcube_dim_parse(dim, text, strlen(text), &why))
+		pr_warn("mcube.%s=\"%s\" ignored: %s\n", name, text, why);
+}
+
+static int __init boot_color_map(char *text)
+{
+	boot_dim(&boot_color, "color_map", text);
+	return 0;
+}
+early_param("mcube.color_map", boot_color_map);
+
+static int __init boot_bank_map(char *text)
+{
+	boot_dim(&boot_bank, "bank_map", text);
+	return 0;
+}
+early_param("mcube.bank_map", boot_bank_map);
+
+static void __init report_guess(const struct mcube_guess *g, enum mcube_map_source source)
+{
+	static const char * const how[] = {
+		[MCUBE_GUESS_DIRECT] = "indexed by address bits",
+		[MCUBE_GUESS_SLICE] = "in slices",
+		[MCUBE_GUESS_L2] = "as the last-level cache is indexed by an unknown hash",
+	};
+	unsigned int colors = 1U << g->nr_masks;
+
+	if (g->how == MCUBE_GUESS_NONE)
+		pr_info("colors unknown, give masks in mcube.color_map= or map/color_map\n");
+	else
+		pr_info("%u colors of %llu KiB each, by %s: L%u, %s\n", colors,
+			div_u64(g->size, colors) >> 10,
+			source == MCUBE_SOURCE_CPUID ? "CPUID" : "cacheinfo",
+			g->level, how[g->how]);
+}
+
+static void __init default_map(void)
+{
+	struct mcube_guess guess;
+	enum mcube_map_source source = mcube_detect(&guess);
+	struct mcube_dim color;
+
+	guess_size = guess.size;
+	llc_size = guess.llc_size;
+	if (!boot_color.nr_values) {
+		report_guess(&guess, source);
+		if (!mcube_dim_init(&color, guess.mask, guess.nr_masks, NULL, 0, 0, NULL))
+			mcube_map_set_dims(&color, NULL, source);
+	} else {
+		mcube_map_set_dims(&boot_color, NULL, MCUBE_SOURCE_CMDLINE);
+		pr_info("%u colors by mcube.color_map=\n", boot_color.nr_values);
+	}
+
+	if (!boot_bank.nr_values) {
+		pr_info("banks unknown, give masks in mcube.bank_map= or map/bank_map\n");
+	} else {
+		mcube_map_set_dims(NULL, &boot_bank, MCUBE_SOURCE_CMDLINE);
+		pr_info("%u banks by mcube.bank_map=\n", boot_bank.nr_values);
+	}
+}
+
+/* late, after cacheinfo is filled; first of mcube's by its place in the Makefile */
+static int __init mcube_init(void)
+{
+	default_map();
+	return 0;
+}
+late_initcall(mcube_init);

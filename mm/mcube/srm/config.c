@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the files of SRM-buffer share: key, settings, groups, counters
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * All other files of the room build on this one.
+ */
+
+#include <linux/cpumask.h>
+#include <linux/jump_label.h>
+#include <linux/percpu.h>
+
+#include "color_group.h"
+#include "internal.h"
+#include "segment.h"
+
+struct mcube_srm_config mcube_srm_config = {
+	.tl = MCUBE_SEGMENT_DEFAULT,
+	.reuse = 16,
+	.reserve = 1,
+	.group_order = MCUBE_GROUP_ORDER_AUTO,
+	.vm_hop = true,
+	.reclaim = true,
+};
+
+DEFINE_STATIC_KEY_FALSE(mcube_srm_key);
+DEFINE_PER_CPU(struct mcube_srm_stats, mcube_srm_stats);
+
+struct mcube_color_groups mcube_srm_groups;
+
+/**
+ * mcube_srm_stat() - events since boot
+ * @stat: which.
+ *
+ * Return: the sum over all CPUs.
+ */
+unsigned long mcube_srm_stat(enum mcube_srm_stat stat)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(mcube_srm_stats.nr[stat], cpu);
+	return sum;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Scans: is a file read again and again, and does it fit in the cache?
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pure: integers only.  See rescan.c for the idea.
+ */
+#ifndef _MM_MCUBE_SRM_REUSE_H
+#define _MM_MCUBE_SRM_REUSE_H
+
+#include <linux/types.h>
+
+/**
+ * enum mcube_advice - what a program has said of a file
+ * @MCUBE_ADVICE_NONE: nothing, or nothing that matters here.
+ * @MCUBE_ADVICE_SPREAD: all of it will be needed: all colors.
+ * @MCUBE_ADVICE_CONFINE: it is used once: never more than a color.
+ */
+enum mcube_advice {
+	MCUBE_ADVICE_NONE,
+	MCUBE_ADVICE_SPREAD,
+	MCUBE_ADVICE_CONFINE,
+};
+
+#define MCUBE_REUSE_STAMP_BITS	20
+#define MCUBE_REUSE_TIMES_BITS	2
+#define MCUBE_REUSE_TASK_BITS	8
+
+#define MCUBE_REUSE_STAMP_MASK	((1U << MCUBE_REUSE_STAMP_BITS) - 1)
+#define MCUBE_REUSE_TIMES_MASK	((1U << MCUBE_REUSE_TIMES_BITS) - 1)
+#define MCUBE_REUSE_TASK_MASK	((1U << MCUBE_REUSE_TASK_BITS) - 1)
+
+#define MCUBE_REUSE_TIMES_SHIFT	MCUBE_REUSE_STAMP_BITS
+#define MCUBE_REUSE_TASK_SHIFT	(MCUBE_REUSE_TIMES_SHIFT + MCUBE_REUSE_TIMES_BITS)
+#define MCUBE_REUSE_ADVICE_SHIFT	(MCUBE_REUSE_TASK_SHIFT + MCUBE_REUSE_TASK_BITS)
+
+/* Scans begun anew so soon that the file is taken for one in use. */
+#define MCUBE_REUSE_ENOUGH	2U
+
+/**
+ * mcube_reuse_advice() - what has been said of a file
+ * @reuse: the file's state.
+ *
+ * A file carries one u32:
+ *
+ *   31 30  29     22  21 20  19                 0
+ *   +-----+---------+-------+--------------------+
+ *   |advice|  task  | times |       stamp        |
+ *   +-----+---------+-------+--------------------+
+ *
+ * Return: enum mcube_advice.
+ */
+static inline unsigned int mcube_reuse_advice(u32 reuse)
+{
+	return reuse >> MCUBE_REUSE_ADVICE_SHIFT;
+}
+
+/**
+ * mcube_reuse_advise() - remember what was said of a file
+ * @reuse: the file's state.
+ * @advice: enum mcube_advice.
+ *
+ * Return: the new state.
+ */
+static inline u32 mcube_reuse_advise(u32 reuse, unsigned int advice)
+{
+	return (reuse & ((1U << MCUBE_REUSE_ADVICE_SHIFT) - 1)) |
+	       advice << MCUBE_REUSE_ADVICE_SHIFT;
+}
+
+static inline unsigned int mcube_reuse_times(u32 reuse)
+{
+	return reuse >> MCUBE_REUSE_TIMES_SHIFT & MCUBE_REUSE_TIMES_MASK;
+}
+
+/**
+ * mcube_reuse_begin() - a task reads a file from its start
+ * @reuse: the file's state.
+ * @task: some bits that tell tasks apart.
+ * @now: the task's clock: pages of all files that it has begun to read.
+ * @limit: pages that the cache can hold.
+ *
+ * Return: the new state.
+ */
+static inline u32 mcube_reuse_begin(u32 reuse, u32 task, u32 now, u32 limit)
+{
+	u32 stamp = now & MCUBE_REUSE_STAMP_MASK;
+	u32 between = (stamp - reuse) & MCUBE_REUSE_STAMP_MASK;
+	unsigned int times = mcube_reuse_times(reuse);
+
+	task &= MCUBE_REUSE_TASK_MASK;
+	if ((reuse >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK) != task ||
+	    between > limit)
+		times = 0;
+	else if (times < MCUBE_REUSE_TIMES_MASK)
+		times++;
+	return mcube_reuse_advice(reuse) << MCUBE_REUSE_ADVICE_SHIFT |
+	       task << MCUBE_REUSE_TASK_SHIFT |
+	       times << MCUBE_REUSE_TIMES_SHIFT | stamp;
+}
+
+/**
+ * mcube_reuse_forget() - a file has become too large to be one in use
+ * @reuse: the file's state.
+ *
+ * Return: the new state: what was said of it stays.
+ */
+static inline u32 mcube_reuse_forget(u32 reuse)
+{
+	return reuse & ~(MCUBE_REUSE_TIMES_MASK << MCUBE_REUSE_TIMES_SHIFT);
+}
+
+/**
+ * mcube_reuse_spreads() - shall pages of a file have all colors?
+ * @reuse: the file's state.
+ *
+ * Return: true if so.
+ */
+static inline bool mcube_reuse_spreads(u32 reuse)
+{
+	unsigned int advice = mcube_reuse_advice(reuse);
+
+	return advice == MCUBE_ADVICE_SPREAD ||
+	       (advice == MCUBE_ADVICE_NONE &&
+		mcube_reuse_times(reuse) >= MCUBE_REUSE_ENOUGH);
+}
+
+#endif /* _MM_MCUBE_SRM_REUSE_H */

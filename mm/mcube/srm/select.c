@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer: the color group of a new segment
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A segment gets colors that have frames enough.  Free frames are those of the
+ * allocator, counted by color, and pieces of blocks in the buddy lists where the
+ * allocator has few:
+ *
+ *   free frames by color -> by group -> color selector (segment.c) -> group
+ *                                            |
+ *        the group after it has too few  -> reclaim.c
+ */
+
+#include <linux/bitmap.h>
+#include <linux/cpuset.h>
+#include <linux/gfp.h>
+#include <linux/lockdep.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/spinlock.h>
+#include <linux/topology.h>
+
+#include "../alloc/policy.h"
+#include "color_group.h"
+#include "internal.h"
+#include "segment.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/mcube_srm.h>
+
+/* Taken once per run. */
+static DEFINE_SPINLOCK(selector_lock);
+static struct mcube_color_selector selector;
+static unsigned long group_free[MCUBE_MAX_VALUES];	/* of the store */
+static unsigned long group_found[MCUBE_MAX_VALUES];	/* and of pieces */
+
+/* By color, to be added up by region. */
+static unsigned int color_frames[MCUBE_MAX_VALUES];
+
+static void add_frames(unsigned long *sum)
+{
+	unsigned int color;
+
+	lockdep_assert_held(&selector_lock);
+	for (color = 0; color < mcube_srm_config.nr_colors; color++)
+		sum[mcube_srm_groups.of[color]] += color_frames[color];
+}
+
+/*
+ * Blocks can be had, which have all colors.  The reserved ones take from each
+ * block what is theirs, and leave the rest; where that is three quarters of free
+ * memory they have what there is already, so that large pages are still to be had.
+ */
+static void blocks_too(struct zone *zone)
+{
+	unsigned int group = mcube_srm_groups.reserved;
+
+	if (mcube_alloc_nr_free(zone) < zone_page_state(zone, NR_FREE_PAGES) / 4 * 3)
+		group = 0;
+	for (; group < mcube_srm_groups.nr; group++)
+		group_free[group] = MCUBE_PLENTY;
+}
+
+/*
+ * If none has enough of the store's frames, memory may be in pieces that are not
+ * the store's: those that will be looked at first count as well.
+ */
+static void find_pieces(struct zone *zone, unsigned int tl)
+{
+	unsigned int i;
+
+	for (i = 0; i < mcube_srm_groups.nr; i++)
+		if (group_free[i] >= tl)
+			return;
+	mcube_buddy_count(zone, color_frames);
+	add_frames(group_found);
+}
+
+/*
+ * The zone that the page allocator will use for the task: the first above its low
+ * watermark, else above its minimum.  Below that the task has pages reclaimed, and
+ * takes them from the first if there are some.  NULL if none has a store.
+ */
+static struct zone *zone_in_turn(void)
+{
+	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+	struct zone *zone, *above_min = NULL, *first = NULL;
+	int idx = gfp_zone(gfp);
+	struct zoneref *ref;
+
+	for_each_zone_zonelist(zone, ref, node_zonelist(numa_mem_id(), gfp), idx) {
+		if (!mcube_zone_covered(zone) ||
+		    !cpuset_zone_allowed(zone, gfp))
+			continue;
+		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone), idx, 0))
+			return zone;
+		if (!above_min &&
+		    zone_watermark_ok(zone, 0, min_wmark_pages(zone), idx, 0))
+			above_min = zone;
+		if (!first)
+			first = zone;
+	}
+	return above_min ?: first;
+}
+
+/*
+ * Is there so little that some color may have none?  With more each has about as
+ * much as a run takes, if not in the store then in pieces.
+ */
+static bool is_full(struct zone *zone, unsigned int tl)
+{
+	return zone_page_state(zone, NR_FREE_PAGES) <
+		high_wmark_pages(zone) + tl * mcube_srm_groups.nr;
+}
+
+/*
+ * Free frames by region in that zone, the store's and what a run of @tl pages
+ * would find; what others have would not be used.
+ * Return: its node, if that will soon be used up; else NUMA_NO_NODE.
+ */
+static int count_free(unsigned int tl)
+{
+	size_t size = mcube_srm_groups.nr * sizeof(group_free[0]);
+	bool served, blocks = false;
+	struct zone *zone;
+
+	memset(group_free, 0, size);
+	zone = zone_in_turn();
+	served = zone && mcube_color_stat_free(zone, color_frames);
+	if (served) {
+		add_frames(group_free);
+		blocks = mcube_container_may_take(zone);
+		if (blocks)
+			blocks_too(zone);
+	}
+	memcpy(group_found, group_free, size);
+	if (!served || blocks)
+		return NUMA_NO_NODE;
+	find_pieces(zone, tl);
+	return is_full(zone, tl) ? zone_to_nid(zone) : NUMA_NO_NODE;
+}
+
+/**
+ * mcube_srm_select() - the color group of a new segment
+ * @tl: pages that the segment will have.
+ *
+ * Asks for frames of the group that comes next where that has too few.
+ *
+ * Context: RCU read side, the policy on.
+ * Return: the group.
+ */
+unsigned int mcube_srm_select(unsigned int tl)
+{
+	unsigned int group, next;
+	unsigned long lacking;
+	int nid;
+
+	scoped_guard(spinlock, &selector_lock) {
+		nid = count_free(tl);
+		group = mcube_color_selector_select(&selector, group_found, tl);
+		next = mcube_color_selector_oldest(&selector);
+		lacking = tl - min(tl, group_free[next]);
+	}
+	/* Who has a policy will perhaps not look there. */
+	if (lacking && nid != NUMA_NO_NODE && !mcube_srm_has_mempolicy() &&
+	    READ_ONCE(mcube_srm_config.reclaim))
+		mcube_srm_reclaim(nid, &mcube_srm_groups, next, lacking);
+	mcube_srm_count(MCUBE_SRM_SEGMENTS, 1);
+	trace_mcube_srm_segment(group, mcube_color_group_color(&mcube_srm_groups,
+							group, 0));
+	return group;
+}
+
+static int divide(const struct mcube_dim *dim)
+{
+	unsigned int order = mcube_srm_config.group_order;
+
+	return order == MCUBE_GROUP_ORDER_AUTO ?
+		mcube_color_groups_init_auto(&mcube_srm_groups, dim, MCUBE_SHARES) :
+		mcube_color_groups_init(&mcube_srm_groups, dim, order);
+}
+
+/**
+ * mcube_srm_select_init() - divide the colors of a map, none selected yet
+ * @dim: the colors.
+ * @reserved: bitmap, filled in with the colors that are to be reserved.
+ *
+ * Context: process, the policy off.
+ * Return: 0, or -ERANGE if the map has too few colors for the settings.
+ */
+int mcube_srm_select_init(const struct mcube_dim *dim, unsigned long *reserved)
+{
+	int ret;
+
+	guard(spinlock)(&selector_lock);
+	ret = divide(dim);
+	mcube_color_groups_reserve(&mcube_srm_groups, mcube_srm_config.reserve,
+			      MCUBE_SHARES, reserved);
+	mcube_color_selector_init(&selector, mcube_srm_groups.nr,
+			   mcube_srm_groups.reserved);
+	return ret ? -ERANGE : 0;
+}

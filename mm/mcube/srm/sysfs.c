@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/mm/mcube/srm/: SRM-buffer's switches and counters
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * See Documentation/ABI/testing/sysfs-kernel-mm-mcube.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/init.h>
+#include <linux/kobject.h>
+#include <linux/printk.h>
+#include <linux/sysfs.h>
+
+#include "../alloc/policy.h"
+#include "../sysfs.h"
+#include "color_group.h"
+#include "internal.h"
+#include "segment.h"
+
+static const char * const mode_names[MCUBE_SRM_NR_MODES] = {
+	[MCUBE_SRM_SEGMENTED]	= "segments",
+	[MCUBE_SRM_STATELESS]	= "stateless",
+};
+
+static int parse_switch(const char *name, const char *buf, size_t count,
+			unsigned int *on)
+{
+	int ret = mcube_parse_uint(buf, count, 0, 1, on);
+
+	if (ret)
+		pr_warn_ratelimited("srm/%s: expected 0 or 1\n", name);
+	return ret;
+}
+
+static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%d\n", mcube_srm_enabled());
+}
+
+static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret = parse_switch("enabled", buf, count, &on);
+
+	if (ret)
+		return ret;
+	ret = mcube_srm_enable(on);
+	if (ret == -ENODEV)
+		pr_warn_ratelimited("srm/enabled: first write 1 to alloc/enabled\n");
+	else if (ret == -EOPNOTSUPP)
+		pr_warn_ratelimited("srm/enabled: the address map has one color: write 0 to alloc/enabled, then masks to map/color_map\n");
+	else if (ret == -ERANGE)
+		pr_warn_ratelimited("srm/enabled: group_order %u leaves fewer than two regions of this address map: write a lower one to srm/group_order\n",
+				    mcube_srm_config.group_order);
+	return ret ?: count;
+}
+
+/* A number of pages that can be changed at any time. */
+static ssize_t pages_store(const char *name, const char *buf, size_t count,
+			   unsigned int min, unsigned int max,
+			   unsigned int *pages)
+{
+	unsigned int value;
+	int ret = mcube_parse_uint(buf, count, min, max, &value);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/%s: expected %u to %u pages\n", name,
+				    min, max);
+		return ret;
+	}
+	WRITE_ONCE(*pages, value);
+	return count;
+}
+
+static ssize_t tl_show(struct kobject *kobj, struct kobj_attribute *attr,
+		       char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.tl));
+}
+
+static ssize_t tl_store(struct kobject *kobj, struct kobj_attribute *attr,
+			const char *buf, size_t count)
+{
+	return pages_store("tl", buf, count, MCUBE_SEGMENT_MIN, MCUBE_SEGMENT_MAX,
+			   &mcube_srm_config.tl);
+}
+
+static ssize_t reuse_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.reuse));
+}
+
+static ssize_t reuse_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	return pages_store("reuse", buf, count, 0, MCUBE_REUSE_PAGES_MAX,
+			   &mcube_srm_config.reuse);
+}
+
+static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
+			 char *buf)
+{
+	return mcube_show_choice(buf, mode_names, MCUBE_SRM_NR_MODES,
+				 READ_ONCE(mcube_srm_config.mode));
+}
+
+static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int mode = mcube_parse_choice(buf, count, mode_names,
+				      MCUBE_SRM_NR_MODES);
+
+	if (mode < 0) {
+		pr_warn_ratelimited("srm/mode: expected segments or stateless\n");
+		return mode;
+	}
+	WRITE_ONCE(mcube_srm_config.mode, mode);
+	return count;
+}
+
+static ssize_t group_order_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	unsigned int order = READ_ONCE(mcube_srm_config.group_order);
+
+	return order == MCUBE_GROUP_ORDER_AUTO ? sysfs_emit(buf, "auto\n") :
+					    sysfs_emit(buf, "%u\n", order);
+}
+
+/* What cannot be changed while the policy is on. */
+static ssize_t set_fixed(const char *name, size_t count, unsigned int value,
+			 int (*set)(unsigned int value))
+{
+	int ret = set(value);
+
+	if (ret)
+		pr_warn_ratelimited("srm/%s: first write 0 to srm/enabled\n",
+				    name);
+	return ret ?: count;
+}
+
+static ssize_t group_order_store(struct kobject *kobj,
+				  struct kobj_attribute *attr,
+				  const char *buf, size_t count)
+{
+	static const char * const automatic[] = { "auto" };
+	unsigned int order = MCUBE_GROUP_ORDER_AUTO;
+	int ret = 0;
+
+	if (mcube_parse_choice(buf, count, automatic, ARRAY_SIZE(automatic)) < 0)
+		ret = mcube_parse_uint(buf, count, 0, MCUBE_GROUP_ORDER_MAX, &order);
+	if (ret) {
+		pr_warn_ratelimited("srm/group_order: expected 0 to %u, or auto\n",
+				    MCUBE_GROUP_ORDER_MAX);
+		return ret;
+	}
+	return set_fixed("group_order", count, order, mcube_srm_set_group_order);
+}
+
+static ssize_t reserve_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.reserve));
+}
+
+static ssize_t reserve_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	unsigned int share;
+	int ret = mcube_parse_uint(buf, count, 0, MCUBE_RESERVE_MAX, &share);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/reserve: expected 0 to %u\n",
+				    MCUBE_RESERVE_MAX);
+		return ret;
+	}
+	return set_fixed("reserve", count, share, mcube_srm_set_reserve);
+}
+
+static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(mcube_srm_config.vm_hop));
+}
+
+static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret = parse_switch("vm_hop", buf, count, &on);
+
+	if (!ret)
+		mcube_srm_set_hop(on);
+	return ret ?: count;
+}
+
+static ssize_t reclaim_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(mcube_srm_config.reclaim));
+}
+
+static ssize_t reclaim_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	unsigned int on;
+	int ret = parse_switch("reclaim", buf, count, &on);
+
+	if (!ret)
+		WRITE_ONCE(mcube_srm_config.reclaim, on);
+	return ret ?: count;
+}
+
+static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
+static struct kobj_attribute tl_attr = __ATTR_RW(tl);
+static struct kobj_attribute mode_attr = __ATTR_RW(mode);
+static struct kobj_attribute group_order_attr = __ATTR_RW(group_order);
+static struct kobj_attribute reserve_attr = __ATTR_RW(reserve);
+static struct kobj_attribute reuse_attr = __ATTR_RW(reuse);
+static struct kobj_attribute vm_hop_attr = __ATTR_RW(vm_hop);
+static struct kobj_attribute reclaim_attr = __ATTR_RW(reclaim);
+
+static const struct attribute *srm_attrs[] = {
+	&enabled_attr.attr,
+	&tl_attr.attr,
+	&mode_attr.attr,
+	&group_order_attr.attr,
+	&reserve_attr.attr,
+	&reuse_attr.attr,
+	&vm_hop_attr.attr,
+	&reclaim_attr.attr,
+	NULL,
+};
+
+MCUBE_NUMBER_ATTR(file_pages, "%lu", mcube_srm_stat(MCUBE_SRM_FILE));
+MCUBE_NUMBER_ATTR(task_pages, "%lu", mcube_srm_stat(MCUBE_SRM_TASK));
+MCUBE_NUMBER_ATTR(missed, "%lu", mcube_srm_stat(MCUBE_SRM_MISSED));
+MCUBE_NUMBER_ATTR(segments, "%lu", mcube_srm_stat(MCUBE_SRM_SEGMENTS));
+MCUBE_NUMBER_ATTR(reclaimed, "%lu", mcube_srm_stat(MCUBE_SRM_RECLAIMED));
+MCUBE_NUMBER_ATTR(recolored, "%lu", mcube_srm_stat(MCUBE_SRM_RECOLORED));
+MCUBE_NUMBER_ATTR(hopped, "%lu",
+		  mcube_srm_stat(MCUBE_SRM_HOPPED) + mcube_reserve_hopped());
+MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_srm_stat(MCUBE_SRM_UNCOVERED));
+
+static struct attribute *stat_attrs[] = {
+	&file_pages_attr.attr,
+	&task_pages_attr.attr,
+	&missed_attr.attr,
+	&segments_attr.attr,
+	&reclaimed_attr.attr,
+	&recolored_attr.attr,
+	&hopped_attr.attr,
+	&uncovered_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group stat_group = {
+	.name = "stats",
+	.attrs = stat_attrs,
+};
+
+static int __init mcube_sysfs_srm_init(void)
+{
+	return mcube_sysfs_add("srm", srm_attrs, &stat_group);
+}
+late_initcall(mcube_sysfs_srm_init);

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the bins
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * The paper's example, a short random run against brute force and the spread
+ * of what comes out of fresh containers, in the code as it is compiled into
+ * the kernel.  The struct pages are made up.  The user-space test runs
+ * thousands of times as long.
+ */
+
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+
+#include "../alloc/bins.h"
+
+#define FRAMES	MCUBE_MAX_PAGES
+
+struct bins_test {
+	struct mcube_bins b;
+	struct mcube_fill fill;
+	struct rnd_state rnd;
+	bool free[FRAMES];
+	u8 seen[FRAMES];
+	struct page frames[FRAMES];
+};
+
+static int bins_test_init(struct kunit *test)
+{
+	struct bins_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return -ENOMEM;
+	prandom_seed_state(&t->rnd, 1);
+	test->priv = t;
+	return 0;
+}
+
+static void bins_test_exit(struct kunit *test)
+{
+	kvfree(test->priv);
+}
+
+static u32 below(struct bins_test *t, u32 n)
+{
+	return prandom_u32_state(&t->rnd) % n;
+}
+
+/* Garbage in the struct pages must not matter. */
+static struct mcube_bins *fresh(struct bins_test *t, unsigned int order)
+{
+	unsigned int i;
+
+	for (i = 0; i < FRAMES; i++) {
+		t->frames[i].private = prandom_u32_state(&t->rnd);
+		t->frames[i].index = below(t, 2 * FRAMES);
+		t->free[i] = false;
+	}
+	mcube_bins_init(&t->b, t->frames, order);
+	return &t->b;
+}
+
+static void fill(struct bins_test *t, enum mcube_fill_order fill_order)
+{
+	u64 key = prandom_u32_state(&t->rnd);
+
+	mcube_fill_build(&t->fill, t->b.order, fill_order,
+			 key << 32 | prandom_u32_state(&t->rnd));
+	/* The paper's order knows no key. */
+	key = prandom_u32_state(&t->rnd);
+	key = key << 32 | prandom_u32_state(&t->rnd);
+	mcube_bins_fill(&t->b, &t->fill, fill_order == MCUBE_FILL_PAPER ? 0 : key);
+}
+
+/* Eight frames: five are taken, freed in some order, and taken again. */
+static void figure_8b(struct kunit *test, const u8 *freed, const u8 *again)
+{
+	static const u8 first[] = { 7, 3, 5, 1, 6 };
+	struct mcube_bins *b = fresh(test->priv, 3);
+	unsigned int i;
+
+	fill(test->priv, MCUBE_FILL_PAPER);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, mcube_bins_take(b), (int)first[i]);
+	for (i = 0; i < 5; i++)
+		mcube_bins_put(b, freed[i]);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, mcube_bins_take(b), (int)again[i]);
+}
+
+static void figure_8b_walk_through(struct kunit *test)
+{
+	static const u8 freed[] = { 7, 3, 5, 1, 6 };
+	static const u8 again[] = { 6, 1, 5, 3, 7 };
+
+	figure_8b(test, freed, again);
+}
+
+/*
+ * The paper prints 6, 3, 1, 5, 7 for this order, against its own rules; that
+ * is what comes out when 5 and 6 change places.
+ */
+static void figure_8b_third_claim(struct kunit *test)
+{
+	static const u8 freed[] = { 6, 7, 1, 3, 5 };
+	static const u8 again[] = { 5, 3, 1, 7, 6 };
+	static const u8 swapped[] = { 5, 7, 1, 3, 6 };
+	static const u8 printed[] = { 6, 3, 1, 5, 7 };
+
+	figure_8b(test, freed, again);
+	figure_8b(test, swapped, printed);
+}
+
+/* Lists, levels, bitmap and count agree; each free group has one leader. */
+static bool consistent(struct bins_test *t)
+{
+	const struct mcube_bins *b = &t->b;
+	unsigned int level, off, i, n = 1U << b->order, nr_free = 0;
+	struct page *page;
+
+	memset(t->seen, 0, sizeof(t->seen));
+	for (level = 0; level <= b->order; level++) {
+		if (!!(b->nonempty & BIT(level)) == list_empty(&b->bin[level]))
+			return false;
+		list_for_each_entry(page, &b->bin[level], lru)
+			if (page->private != level ||
+			    t->seen[page - b->base]++)
+				return false;
+	}
+	for (off = 0; off < n; off++) {
+		if (t->seen[off] != t->free[off] ||
+		    test_bit(off, b->free) != t->free[off])
+			return false;
+		nr_free += t->free[off];
+	}
+	if (b->nr_free != nr_free)
+		return false;
+	for (level = 0; level <= b->order; level++) {
+		for (off = 0; off < n; off += 1U << level) {
+			unsigned int reps = 0, all = 0;
+
+			for (i = off; i < off + (1U << level); i++) {
+				all += t->free[i];
+				reps += t->free[i] &&
+					b->base[i].private >= level;
+			}
+			if (reps != (all == 1U << level))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void bins_against_brute_force(struct kunit *test)
+{
+	struct bins_test *t = test->priv;
+	unsigned int order, i, x;
+	int off;
+
+	for (order = 0; order <= MCUBE_MAX_ORDER; order += 2) {
+		struct mcube_bins *b = fresh(t, order);
+		unsigned int n = 1U << order;
+
+		for (i = 0; i < 2000; i++) {
+			x = below(t, n);
+			/* Swings between nearly full and nearly empty. */
+			if (below(t, 100) < (i / 500 % 2 ? 30 : 80)) {
+				if (!t->free[x])
+					mcube_bins_put(b, x);
+				t->free[x] = true;
+				off = -1;
+			} else if (below(t, 2)) {
+				off = mcube_bins_take(b);
+			} else {
+				off = t->free[x] ? (int)x : -1;
+				if (t->free[x])
+					mcube_bins_remove(b, x);
+			}
+			if (off >= 0) {
+				KUNIT_ASSERT_TRUE(test, t->free[off]);
+				t->free[off] = false;
+				/* Its owner scribbles over it. */
+				b->base[off].index = below(t, 2 * n);
+				b->base[off].private = below(t, 2 * n);
+			}
+			if (i % 16 == 0)
+				KUNIT_ASSERT_TRUE(test, consistent(t));
+		}
+	}
+}
+
+/* Colors are bits 12 to 16 of the address, so the low five of the offset. */
+static void colors_of_fresh_containers(struct kunit *test,
+				       enum mcube_fill_order fill_order,
+				       unsigned int *colors)
+{
+	struct bins_test *t = test->priv;
+	unsigned int round, i;
+
+	*colors = 0;
+	for (round = 0; round < 64; round++) {
+		struct mcube_bins *b = fresh(t, MCUBE_MAX_ORDER);
+		u32 seen = 0;
+
+		fill(t, fill_order);
+		KUNIT_ASSERT_TRUE(test, mcube_bins_full(b));
+		for (i = 0; i < 32; i++)
+			seen |= BIT(mcube_bins_take(b) & 31);
+		*colors += hweight32(seen);
+	}
+}
+
+static void seeds_spread_colors(struct kunit *test)
+{
+	unsigned int colors;
+
+	colors_of_fresh_containers(test, MCUBE_FILL_SHUFFLE, &colors);
+	kunit_info(test, "shuffle: 32 frames, %u.%02u colors of 32",
+		   colors / 64, colors * 100 / 64 % 100);
+	KUNIT_EXPECT_GE(test, colors, 64 * 19);
+	/* The paper's own order is the worst there is: one color. */
+	colors_of_fresh_containers(test, MCUBE_FILL_PAPER, &colors);
+	KUNIT_EXPECT_EQ(test, colors, 64);
+}
+
+static struct kunit_case bins_cases[] = {
+	KUNIT_CASE(figure_8b_walk_through),
+	KUNIT_CASE(figure_8b_third_claim),
+	KUNIT_CASE(bins_against_brute_force),
+	KUNIT_CASE(seeds_spread_colors),
+	{}
+};
+
+static struct kunit_suite bins_suite = {
+	.name = "mcube-bins",
+	.init = bins_test_init,
+	.exit = bins_test_exit,
+	.test_cases = bins_cases,
+};
+
+kunit_test_suite(bins_suite);

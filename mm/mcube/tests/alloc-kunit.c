@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the store, on the running system
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Switches the store of the machine on, takes pages from it as everybody does,
+ * looks where they lie, and puts everything back as it was.
+ */
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/gfp.h>
+#include <linux/kthread.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mcube_hint.h>
+#include <linux/mm.h>
+#include <linux/pagevec.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "../../internal.h"
+#include "../alloc/internal.h"
+#include "../map/map.h"
+#include "../srm/internal.h"
+
+#define PAGES	1024
+
+struct store_test {
+	struct mcube_map_info map;
+	bool enabled;
+	enum mcube_fill_order fill_order;
+	unsigned int order;
+	struct page *page[PAGES];
+	unsigned int nr;
+};
+
+static int set_map(const char *color, const char *bank)
+{
+	struct mcube_dim c, b;
+	int ret;
+
+	ret = mcube_dim_parse(&c, color, strlen(color), NULL);
+	if (!ret)
+		ret = mcube_dim_parse(&b, bank, strlen(bank), NULL);
+	return ret ?: mcube_map_set_dims(&c, &b, MCUBE_SOURCE_SYSFS);
+}
+
+static int store_test_init(struct kunit *test)
+{
+	struct store_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	test->priv = t;
+	t->enabled = mcube_alloc_enabled();
+	t->fill_order = mcube_config.fill_order;
+	t->order = mcube_config.order;
+	ret = mcube_alloc_enable(false);
+	mcube_map_info(&t->map);
+	if (!ret)
+		ret = set_map("0x1000 0x2000 0x4000 0x8000",
+			      "0x24000 0x48000 0x90000");
+	return ret ?: mcube_alloc_enable(true);
+}
+
+static void free_pages_of(struct store_test *t)
+{
+	while (t->nr)
+		__free_page(t->page[--t->nr]);
+}
+
+static void store_test_exit(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+
+	if (!t)
+		return;
+	free_pages_of(t);
+	mcube_alloc_enable(false);
+	mcube_alloc_set_fill_order(t->fill_order);
+	mcube_alloc_set_order(t->order);
+	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
+	mcube_map_set_dims(NULL, &t->map.map.bank, t->map.bank_source);
+	if (t->enabled)
+		mcube_alloc_enable(true);
+	kvfree(t);
+}
+
+static void take_pages(struct kunit *test, unsigned int nr)
+{
+	struct store_test *t = test->priv;
+
+	while (t->nr < nr) {
+		struct page *page = alloc_page(GFP_HIGHUSER_MOVABLE);
+
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		t->page[t->nr++] = page;
+	}
+}
+
+static void store_serves_and_takes_back(struct kunit *test)
+{
+	unsigned long served = mcube_alloc_stat(MCUBE_SERVED), free, runs = 0;
+	struct store_test *t = test->priv;
+	unsigned int i;
+
+	take_pages(test, PAGES);
+	served = mcube_alloc_stat(MCUBE_SERVED) - served;
+	KUNIT_EXPECT_GE(test, served, PAGES - PAGES / 20);
+	KUNIT_EXPECT_GE(test, mcube_alloc_containers(), 1);
+	for (i = 1; i < PAGES; i++)
+		runs += page_to_pfn(t->page[i]) ==
+			page_to_pfn(t->page[i - 1]) + 1;
+	KUNIT_EXPECT_LE(test, runs, PAGES / 20);
+
+	/* They go back where they came from. */
+	free = mcube_alloc_free_pages();
+	for (i = 0; i < PAGES / 2; i++)
+		__free_page(t->page[--t->nr]);
+	KUNIT_EXPECT_GE(test, mcube_alloc_free_pages(), free + PAGES / 4);
+}
+
+/* A page in a bin is free to whoever asks, one in use is not. */
+static void store_pages_are_free_pages(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	struct page *page;
+
+	take_pages(test, 64);
+	page = t->page[--t->nr];
+	KUNIT_ASSERT_EQ(test, get_pageblock_migratetype(page), MIGRATE_MCUBE);
+	KUNIT_EXPECT_FALSE(test, mcube_alloc_page_is_free(page));
+	KUNIT_EXPECT_FALSE(test, is_free_buddy_page(page));
+	__free_page(page);
+	KUNIT_EXPECT_TRUE(test, mcube_alloc_page_is_free(page));
+	KUNIT_EXPECT_TRUE(test, is_free_buddy_page(page));
+}
+
+static void store_follows_hints(struct kunit *test)
+{
+	static const struct { int color, bank; } hint[] = {
+		{ 0, -1 }, { 15, -1 }, { 7, -1 }, { -1, 0 }, { -1, 7 }, { 5, 3 },
+	};
+	struct store_test *t = test->priv;
+	unsigned long fallback;
+	unsigned int i, k, wrong;
+	u32 old;
+
+	for (k = 0; k < ARRAY_SIZE(hint); k++) {
+		fallback = mcube_alloc_stat(MCUBE_FALLBACK);
+		old = mcube_hint_save(mcube_hint_make(hint[k].color, hint[k].bank));
+		take_pages(test, 128);
+		mcube_hint_restore(old);
+		fallback = mcube_alloc_stat(MCUBE_FALLBACK) - fallback;
+		for (wrong = 0, i = 0; i < t->nr; i++) {
+			u64 pfn = page_to_pfn(t->page[i]);
+
+			wrong += (hint[k].color >= 0 && hint[k].color !=
+				  mcube_dim_value(&mcube_config.map->color, pfn)) ||
+				 (hint[k].bank >= 0 && hint[k].bank !=
+				  mcube_dim_value(&mcube_config.map->bank, pfn));
+		}
+		KUNIT_EXPECT_LE(test, wrong, fallback);
+		KUNIT_EXPECT_LE(test, fallback, 12);
+		free_pages_of(t);
+	}
+}
+
+/* Colors and banks that the present map has not, as of an earlier map. */
+static void store_refuses_stale_hints(struct kunit *test)
+{
+	static const struct { int color, bank; } hint[] = {
+		{ 16, -1 }, { 255, -1 }, { -1, 8 }, { -1, 255 }, { 3, 255 },
+		{ MCUBE_HINT_MASK - 1, -1 }, { -1, MCUBE_HINT_MASK - 1 },
+	};
+	unsigned long fallback, colored;
+	unsigned int k;
+	u32 old;
+
+	for (k = 0; k < ARRAY_SIZE(hint); k++) {
+		struct store_test *t = test->priv;
+
+		fallback = mcube_alloc_stat(MCUBE_FALLBACK);
+		colored = mcube_alloc_stat(MCUBE_COLORED);
+		old = mcube_hint_save(mcube_hint_make(hint[k].color, hint[k].bank));
+		KUNIT_EXPECT_FALSE(test, mcube_hint_fits(current->mcube_hint));
+		take_pages(test, 32);
+		mcube_hint_restore(old);
+		KUNIT_EXPECT_GE(test, mcube_alloc_stat(MCUBE_FALLBACK) - fallback, 32);
+		KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_COLORED), colored);
+		free_pages_of(t);
+	}
+}
+
+static void store_goes_without_trace(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	unsigned int i;
+	struct zone *zone;
+
+	/* Some are in use when it goes. */
+	take_pages(test, PAGES);
+	for (i = 0; i < PAGES / 2; i++)
+		__free_page(t->page[--t->nr]);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
+	for_each_populated_zone(zone) {
+		KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(zone->mcube), NULL);
+		KUNIT_EXPECT_EQ(test, zone_page_state_snapshot(zone, NR_FREE_MCUBE_PAGES), 0);
+	}
+	for (i = 0; i < t->nr; i++)
+		KUNIT_EXPECT_EQ(test, get_pageblock_migratetype(t->page[i]),
+				MIGRATE_MOVABLE);
+	free_pages_of(t);
+}
+
+static void store_order_is_checked(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MIN), -EBUSY);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MAX + 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MIN - 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MIN), 0);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(true), 0);
+	take_pages(test, 64);
+}
+
+/* Spare containers of all zones, and how many there may be. */
+static unsigned int count_spares(unsigned int *most)
+{
+	unsigned int nr = 0;
+	struct zone *zone;
+
+	*most = 0;
+	guard(rcu)();
+	for_each_populated_zone(zone) {
+		struct mcube_zone *mz = rcu_dereference(zone->mcube);
+
+		nr += READ_ONCE(mz->nr_spares);
+		*most += mcube_zone_max_spares(mz);
+	}
+	return nr;
+}
+
+/* Empty that many containers, and more; returns how many spares there are. */
+static unsigned int make_spares(struct kunit *test, unsigned int containers)
+{
+	unsigned long i, nr = (unsigned long)containers << mcube_config.order;
+	struct page *page, *next;
+	unsigned int most;
+	LIST_HEAD(pages);
+
+	for (i = 0; i < nr; i++) {
+		page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN);
+		if (!page)
+			break;
+		list_add(&page->lru, &pages);
+	}
+	KUNIT_EXPECT_EQ(test, i, nr);
+	list_for_each_entry_safe(page, next, &pages, lru)
+		__free_page(page);
+	return count_spares(&most);
+}
+
+/* Of the containers that are emptied some stay, and are used before others. */
+static void store_keeps_spares(struct kunit *test)
+{
+	unsigned long returned = mcube_alloc_stat(MCUBE_RELEASED), taken;
+	unsigned int spares, most;
+
+	count_spares(&most);
+	if (!most)
+		kunit_skip(test, "no zone is large enough");
+	spares = make_spares(test, most + 4);
+	KUNIT_EXPECT_GE(test, spares, 1);
+	KUNIT_EXPECT_LE(test, spares, most);
+	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_RELEASED), returned);
+	KUNIT_EXPECT_LE(test, mcube_alloc_containers(),
+			spares + 2 * num_online_cpus() + 2);
+
+	taken = mcube_alloc_stat(MCUBE_TAKEN);
+	take_pages(test, 1U << (mcube_config.order - 1));
+	KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_TAKEN), taken);
+
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
+}
+
+#ifdef CONFIG_MCUBE_SRM
+/* And more of them while colors are reserved for files. */
+static void store_keeps_more_while_colors_are_reserved(struct kunit *test)
+{
+	unsigned int reserve = mcube_srm_config.reserve, few, many, spares;
+
+	count_spares(&few);
+	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(1), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	count_spares(&many);
+	KUNIT_EXPECT_GT(test, many, few);
+	spares = make_spares(test, few + 8);
+	KUNIT_EXPECT_GT(test, spares, few);
+	KUNIT_EXPECT_EQ(test, mcube_srm_enable(false), 0);
+	spares = count_spares(&many);
+	KUNIT_EXPECT_EQ(test, many, few);
+	KUNIT_EXPECT_LE(test, spares, few);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(reserve), 0);
+}
+#endif
+
+/* A spare is a block of its order for whoever would fail without. */
+static void store_yields_spares(struct kunit *test)
+{
+	unsigned int order = mcube_config.order, most, blocks;
+	struct zone *zone;
+	bool found = false;
+
+	count_spares(&most);
+	if (!most)
+		kunit_skip(test, "no zone is large enough");
+	KUNIT_ASSERT_GE(test, make_spares(test, most), 1);
+	for_each_populated_zone(zone) {
+		struct mcube_zone *mz = rcu_access_pointer(zone->mcube);
+		unsigned int spares, left, more;
+		bool done;
+
+		if (!READ_ONCE(mz->nr_spares))
+			continue;
+		found = true;
+		KUNIT_EXPECT_TRUE(test, mcube_alloc_has_order(zone, MAX_PAGE_ORDER));
+		spin_lock_irq(&zone->lock);
+		spares = mz->nr_spares;
+		blocks = zone->free_area[order].nr_free;
+		done = mcube_alloc_break_up(zone, order);
+		left = mz->nr_spares;
+		more = zone->free_area[order].nr_free;
+		spin_unlock_irq(&zone->lock);
+		KUNIT_EXPECT_TRUE(test, done);
+		KUNIT_EXPECT_LT(test, left, spares);
+		/* The largest blocks do not merge any further. */
+		if (order == MAX_PAGE_ORDER)
+			KUNIT_EXPECT_EQ(test, more, blocks + 1);
+	}
+	KUNIT_EXPECT_TRUE(test, found);
+}
+
+/*
+ * Whoever frees while the per-CPU list is locked, as an interrupt may, must
+ * find the container all the same: from the buddy list of its type nobody
+ * allocates.
+ */
+static void store_takes_pages_back_under_pcp_lock(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	struct page *page[PAGEVEC_SIZE];
+	struct per_cpu_pages *pcp;
+	struct folio_batch batch;
+	bool stranded = false;
+	unsigned int i, order;
+	struct zone *zone;
+
+	take_pages(test, ARRAY_SIZE(page));
+	folio_batch_init(&batch);
+	zone = page_zone(t->page[0]);
+	for (i = 0; i < ARRAY_SIZE(page); i++) {
+		page[i] = t->page[--t->nr];
+		KUNIT_EXPECT_EQ(test, get_pageblock_migratetype(page[i]),
+				MIGRATE_MCUBE);
+		KUNIT_EXPECT_PTR_EQ(test, page_zone(page[i]), zone);
+		KUNIT_EXPECT_TRUE(test, put_page_testzero(page[i]));
+		folio_batch_add(&batch, page_folio(page[i]));
+	}
+	preempt_disable();
+	pcp = this_cpu_ptr(zone->per_cpu_pageset);
+	spin_lock(&pcp->lock);
+	free_unref_folios(&batch);
+	spin_unlock(&pcp->lock);
+	preempt_enable();
+	for (i = 0; i < ARRAY_SIZE(page); i++)
+		KUNIT_EXPECT_TRUE(test, mcube_alloc_page_is_free(page[i]));
+	spin_lock_irq(&zone->lock);
+	for (order = 0; order < NR_PAGE_ORDERS; order++)
+		stranded |= !free_area_empty(&zone->free_area[order],
+					     MIGRATE_MCUBE);
+	spin_unlock_irq(&zone->lock);
+	KUNIT_EXPECT_FALSE(test, stranded);
+}
+
+#ifdef CONFIG_CONTIG_ALLOC
+/* Isolation finds the free pages of a container in the buddy lists. */
+static void store_gives_way_to_isolation(struct kunit *test)
+{
+	unsigned long dissolved = mcube_alloc_stat(MCUBE_BROKEN_UP), pfn;
+	struct store_test *t = test->priv;
+	unsigned int nr = 1U << mcube_config.order;
+	int ret;
+
+	take_pages(test, 64);
+	pfn = page_to_pfn(t->page[63]) & ~(nr - 1UL);
+	free_pages_of(t);
+	KUNIT_ASSERT_EQ(test, get_pageblock_migratetype(pfn_to_page(pfn)),
+			MIGRATE_MCUBE);
+	ret = alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE, GFP_KERNEL);
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_BROKEN_UP), dissolved);
+	KUNIT_EXPECT_EQ(test, get_pageblock_migratetype(pfn_to_page(pfn)),
+			MIGRATE_MOVABLE);
+	free_contig_range(pfn, nr);
+}
+#endif
+
+/* Takes and frees pages until told to stop; with a hint now and then. */
+static int churn(void *data)
+{
+	struct page *page[64];
+	unsigned int i, n, round = 0;
+	u32 hint;
+
+	while (!kthread_should_stop()) {
+		hint = mcube_hint_save(round % 4 ? 0 :
+				       mcube_hint_make(round / 4 % 16, -1));
+		for (n = 0; n < ARRAY_SIZE(page); n++) {
+			page[n] = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN);
+			if (!page[n])
+				break;
+			page[n]->private = (unsigned long)page[n];
+		}
+		mcube_hint_restore(hint);
+		for (i = 0; i < n; i++) {
+			if (page[i]->private != (unsigned long)page[i])
+				atomic_inc(data);
+			page[i]->private = 0;
+			__free_page(page[i]);
+		}
+		round++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* A block within what a CPU is using is one, too. */
+static void store_yields_owned(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	unsigned int order = mcube_config.order - 1;
+	struct zone *zone;
+	bool done;
+
+	take_pages(test, 1);
+	zone = page_zone(t->page[0]);
+	KUNIT_EXPECT_TRUE(test, mcube_alloc_has_order(zone, order));
+	spin_lock_irq(&zone->lock);
+	done = mcube_alloc_break_up(zone, order);
+	spin_unlock_irq(&zone->lock);
+	KUNIT_EXPECT_TRUE(test, done);
+}
+
+/* Compaction gets what it lacks, and nothing where that would not do. */
+static void store_yields_to_compaction(struct kunit *test)
+{
+	struct store_test *t = test->priv;
+	unsigned long free, held, left;
+	struct zone *zone;
+	unsigned int most;
+
+	count_spares(&most);
+	make_spares(test, most);
+	take_pages(test, 64);
+	zone = page_zone(t->page[0]);
+	free = zone_page_state(zone, NR_FREE_PAGES);
+	held = mcube_alloc_nr_free(zone);
+	KUNIT_ASSERT_GT(test, held, 512);
+
+	KUNIT_EXPECT_EQ(test, mcube_alloc_shrink(zone, 2 * free), 0);
+	KUNIT_EXPECT_GT(test, mcube_alloc_nr_free(zone), held / 4 * 3);
+	KUNIT_EXPECT_GT(test, mcube_alloc_shrink(zone, 1), held / 4 * 3);
+	KUNIT_EXPECT_GT(test, mcube_alloc_nr_free(zone), held / 4 * 3);
+
+	left = mcube_alloc_shrink(zone, free - held / 2);
+	KUNIT_EXPECT_LE(test, left, held / 4 * 3);
+	KUNIT_EXPECT_LE(test, mcube_alloc_nr_free(zone), held / 4 * 3);
+}
+
+static void store_toggled_under_load(struct kunit *test)
+{
+	atomic_t *shared = kunit_kzalloc(test, sizeof(*shared), GFP_KERNEL);
+	struct task_struct *task[4];
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, shared);
+	for (i = 0; i < ARRAY_SIZE(task); i++)
+		task[i] = kthread_run(churn, shared, "mcube-churn/%u", i);
+	for (i = 0; i < 50; i++) {
+		KUNIT_EXPECT_EQ(test, mcube_alloc_enable(false), 0);
+		KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+		mcube_alloc_set_fill_order(i % MCUBE_NR_FILL_ORDERS);
+		KUNIT_EXPECT_EQ(test, mcube_alloc_enable(true), 0);
+		fsleep(1000);
+	}
+	for (i = 0; i < ARRAY_SIZE(task); i++)
+		if (!IS_ERR(task[i]))
+			kthread_stop(task[i]);
+	KUNIT_EXPECT_EQ(test, atomic_read(shared), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
+}
+
+static struct kunit_case store_cases[] = {
+	KUNIT_CASE(store_serves_and_takes_back),
+	KUNIT_CASE(store_pages_are_free_pages),
+	KUNIT_CASE(store_follows_hints),
+	KUNIT_CASE(store_refuses_stale_hints),
+	KUNIT_CASE(store_goes_without_trace),
+	KUNIT_CASE(store_order_is_checked),
+	KUNIT_CASE(store_keeps_spares),
+#ifdef CONFIG_MCUBE_SRM
+	KUNIT_CASE(store_keeps_more_while_colors_are_reserved),
+#endif
+	KUNIT_CASE(store_yields_spares),
+	KUNIT_CASE(store_yields_owned),
+	KUNIT_CASE(store_yields_to_compaction),
+	KUNIT_CASE(store_takes_pages_back_under_pcp_lock),
+#ifdef CONFIG_CONTIG_ALLOC
+	KUNIT_CASE(store_gives_way_to_isolation),
+#endif
+	KUNIT_CASE_SLOW(store_toggled_under_load),
+	{}
+};
+
+static struct kunit_suite store_suite = {
+	.name = "mcube-store",
+	.init = store_test_init,
+	.exit = store_test_exit,
+	.test_cases = store_cases,
+};
+
+kunit_test_suite(store_suite);

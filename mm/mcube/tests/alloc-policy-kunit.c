@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of what the mcube allocator does for policies
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Two made-up policies on the running system: the larger request for reserved
+ * colors holds, all requests end with their policy, and no policy outlives the
+ * allocator.
+ */
+
+#include <kunit/test.h>
+#include <linux/bitmap.h>
+#include <linux/errno.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "../alloc/internal.h"
+#include "../alloc/policy.h"
+#include "../map/map.h"
+
+#define COLORS	16
+
+static int start_one(const struct mcube_map *map);
+static int start_two(const struct mcube_map *map);
+static void note_stop_one(void);
+static void note_stop_two(void);
+
+static struct mcube_policy one = {
+	.name = "one",
+	.start = start_one,
+	.stop = note_stop_one,
+};
+
+static struct mcube_policy two = {
+	.name = "two",
+	.start = start_two,
+	.stop = note_stop_two,
+};
+
+/* What start() of both shall request, and in which order they stopped. */
+static unsigned int share_one, share_two;
+static bool hop_one, hop_two;
+static int fail;
+static char stopped[8];
+
+static int request(struct mcube_policy *p, unsigned int share, bool hop)
+{
+	DECLARE_BITMAP(colors, MCUBE_MAX_VALUES);
+
+	bitmap_zero(colors, MCUBE_MAX_VALUES);
+	bitmap_set(colors, 0, share);
+	mcube_reserve_request(p, share, colors);
+	mcube_reserve_hop(p, hop);
+	return fail;
+}
+
+static int start_one(const struct mcube_map *map)
+{
+	return request(&one, share_one, hop_one);
+}
+
+static int start_two(const struct mcube_map *map)
+{
+	return request(&two, share_two, hop_two);
+}
+
+static void note_stop_one(void)
+{
+	strlcat(stopped, "1", sizeof(stopped));
+}
+
+static void note_stop_two(void)
+{
+	strlcat(stopped, "2", sizeof(stopped));
+}
+
+struct policy_test {
+	struct mcube_map_info map;
+	bool alloc;
+};
+
+static int policy_test_init(struct kunit *test)
+{
+	struct policy_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	const char *masks = "0x1000 0x2000 0x4000 0x8000";
+	struct mcube_dim color;
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	test->priv = t;
+	share_one = 1;
+	share_two = 4;
+	hop_one = false;
+	hop_two = false;
+	fail = 0;
+	stopped[0] = '\0';
+	t->alloc = mcube_alloc_enabled();
+	ret = mcube_alloc_enable(false);
+	mcube_map_info(&t->map);
+	if (!ret)
+		ret = mcube_dim_parse(&color, masks, strlen(masks), NULL);
+	if (!ret)
+		ret = mcube_map_set_dims(&color, NULL, MCUBE_SOURCE_SYSFS);
+	return ret ?: mcube_alloc_enable(true);
+}
+
+static void policy_test_exit(struct kunit *test)
+{
+	struct policy_test *t = test->priv;
+
+	if (!t)
+		return;
+	mcube_alloc_enable(false);
+	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
+	if (t->alloc)
+		mcube_alloc_enable(true);
+}
+
+/* So many colors are reserved, the first ones, and memory hops over the rest. */
+static void reserved_is(struct kunit *test, unsigned int nr)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, mcube_reserve.nr, nr);
+	KUNIT_ASSERT_EQ(test, mcube_reserve.nr_hop, COLORS - nr);
+	for (i = 0; i < 2 * (COLORS - nr); i++)
+		KUNIT_EXPECT_EQ(test, mcube_reserve_color(i),
+				nr + i % (COLORS - nr));
+}
+
+static void largest_request_holds(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&one), 0);
+	reserved_is(test, 1);
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	reserved_is(test, 4);
+	mcube_policy_disable(&two);
+	reserved_is(test, 1);
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	mcube_policy_disable(&one);
+	reserved_is(test, 4);
+	mcube_policy_disable(&two);
+	reserved_is(test, 0);
+}
+
+static void smaller_request_changes_nothing(struct kunit *test)
+{
+	share_one = 8;
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&one), 0);
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	reserved_is(test, 8);
+	mcube_policy_disable(&two);
+	reserved_is(test, 8);
+	mcube_policy_disable(&one);
+}
+
+static void memory_hops_while_a_policy_wants_it(struct kunit *test)
+{
+	hop_two = true;
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&one), 0);
+	KUNIT_EXPECT_FALSE(test, static_key_enabled(&mcube_hop_key));
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	KUNIT_EXPECT_TRUE(test, static_key_enabled(&mcube_hop_key));
+	mcube_policy_lock();
+	mcube_reserve_hop(&one, true);
+	mcube_reserve_hop(&two, false);
+	mcube_policy_unlock();
+	KUNIT_EXPECT_TRUE(test, static_key_enabled(&mcube_hop_key));
+	mcube_policy_disable(&one);
+	KUNIT_EXPECT_FALSE(test, static_key_enabled(&mcube_hop_key));
+	mcube_policy_disable(&two);
+}
+
+static void allocator_stops_policies_newest_first(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&one), 0);
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_STREQ(test, stopped, "21");
+	KUNIT_EXPECT_FALSE(test, mcube_policy_enabled(&one));
+	KUNIT_EXPECT_FALSE(test, mcube_policy_enabled(&two));
+	KUNIT_EXPECT_EQ(test, mcube_policy_enable(&one), -ENODEV);
+	mcube_policy_disable(&one);
+	KUNIT_EXPECT_STREQ(test, stopped, "21");
+}
+
+static void failed_start_leaves_nothing(struct kunit *test)
+{
+	hop_one = true;
+	fail = -ERANGE;
+	KUNIT_EXPECT_EQ(test, mcube_policy_enable(&one), -ERANGE);
+	KUNIT_EXPECT_FALSE(test, mcube_policy_enabled(&one));
+	KUNIT_EXPECT_FALSE(test, static_key_enabled(&mcube_hop_key));
+	reserved_is(test, 0);
+	fail = 0;
+	KUNIT_EXPECT_EQ(test, mcube_policy_enable(&one), 0);
+	KUNIT_EXPECT_EQ(test, mcube_policy_enable(&one), 0);
+	mcube_policy_disable(&one);
+	mcube_policy_disable(&one);
+	KUNIT_EXPECT_STREQ(test, stopped, "1");
+}
+
+static struct kunit_case policy_cases[] = {
+	KUNIT_CASE(largest_request_holds),
+	KUNIT_CASE(smaller_request_changes_nothing),
+	KUNIT_CASE(memory_hops_while_a_policy_wants_it),
+	KUNIT_CASE(allocator_stops_policies_newest_first),
+	KUNIT_CASE(failed_start_leaves_nothing),
+	{}
+};
+
+static struct kunit_suite policy_suite = {
+	.name = "mcube-policy",
+	.init = policy_test_init,
+	.exit = policy_test_exit,
+	.test_cases = policy_cases,
+};
+
+kunit_test_suite(policy_suite);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions of colors: examples, and random maps against the definition.
+ */
+#include "mcube_test.h"
+
+#include <asm/page.h>
+#include <linux/bitmap.h>
+
+#include "srm/color_group.h"
+
+/* Parts of the colors that can be reserved. */
+#define SHARES	16U
+
+static struct mcube_color_groups groups;
+
+static struct mcube_dim dim_of(struct __test_metadata *_metadata,
+			       const char *text)
+{
+	struct mcube_dim dim;
+
+	ASSERT_EQ(mcube_dim_parse(&dim, text, strlen(text), NULL), 0);
+	return dim;
+}
+
+TEST(order_0_leaves_colors_as_they_are)
+{
+	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
+	unsigned int i;
+
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 0), 0);
+	EXPECT_EQ(groups.nr, 16);
+	EXPECT_EQ(groups.per, 1);
+	for (i = 0; i < 16; i++) {
+		EXPECT_EQ(groups.of[i], i);
+		EXPECT_EQ(mcube_color_group_color(&groups, i, 12345 * i), i);
+	}
+}
+
+TEST(plain_bits_give_adjacent_colors)
+{
+	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
+	unsigned int i;
+
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 2), 0);
+	EXPECT_EQ(groups.nr, 4);
+	EXPECT_EQ(groups.per, 4);
+	for (i = 0; i < 16; i++) {
+		EXPECT_EQ(groups.of[i], i / 4);
+		EXPECT_EQ(mcube_color_group_color(&groups, i / 4, i), i);
+	}
+	/* All colors are in a single region, so there is no choice of groups. */
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 4), -ERANGE);
+}
+
+TEST(bits_that_do_not_count_make_regions_smaller)
+{
+	struct mcube_dim dim = dim_of(_metadata, "0x2000 0x10000");
+
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 2), 0);
+	EXPECT_EQ(groups.nr, 2);
+	EXPECT_EQ(groups.per, 2);
+	dim = dim_of(_metadata, "0x10000 0x20000");
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 4), 0);
+	EXPECT_EQ(groups.nr, 4);
+	EXPECT_EQ(groups.per, 1);
+}
+
+/* Regions grow while sixteen regions are left.  Bits that do not count cost nothing. */
+TEST(auto_leaves_a_region_for_each_share)
+{
+	static const struct {
+		const char *masks;
+		unsigned int order, nr, per;
+	} cases[] = {
+		{ "0x1000", 0, 2, 1 },
+		{ "0x1000 0x2000 0x4000 0x8000", 0, 16, 1 },
+		{ "0x1000 0x2000 0x4000 0x8000 0x10000", 0, 32, 1 },
+		{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000", 2, 16, 4 },
+		{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000",
+		  4, 16, 16 },
+		{ "0x4000 0x8000 0x10000 0x20000", 2, 16, 1 },
+	};
+	struct mcube_dim dim;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		dim = dim_of(_metadata, cases[i].masks);
+		EXPECT_EQ(mcube_color_groups_init_auto(&groups, &dim, SHARES), 0);
+		EXPECT_EQ(groups.order, cases[i].order);
+		EXPECT_EQ(groups.nr, cases[i].nr);
+		EXPECT_EQ(groups.per, cases[i].per);
+	}
+}
+
+TEST(tables_have_colors_only)
+{
+	struct mcube_dim dim;
+	const u8 table[] = { 0, 1, 2 };
+	u64 mask = 0x1000;
+
+	EXPECT_EQ(mcube_dim_init(&dim, &mask, 1, table, 3, 0, NULL), 0);
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 0), 0);
+	EXPECT_EQ(groups.nr, dim.nr_values);
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 1), -EOPNOTSUPP);
+	EXPECT_EQ(mcube_color_groups_init_auto(&groups, &dim, SHARES), 0);
+	EXPECT_EQ(groups.order, 0);
+	EXPECT_EQ(groups.nr, dim.nr_values);
+}
+
+/* An aligned block has all colors of a region equally often, and no other color. */
+static void check_block(struct __test_metadata *_metadata,
+			const struct mcube_dim *dim, unsigned int order)
+{
+	unsigned int n = 1U << order, i, region;
+	u64 base = (u64)get_random_u32() << order;
+	unsigned int times[MCUBE_MAX_VALUES] = { 0 };
+
+	region = groups.of[mcube_dim_value(dim, base)];
+	for (i = 0; i < n; i++)
+		times[mcube_dim_value(dim, base + i)]++;
+	for (i = 0; i < dim->nr_values; i++) {
+		ASSERT_EQ(times[i],
+			  groups.of[i] == region ? n / groups.per : 0);
+	}
+	for (i = 0; i < groups.per; i++) {
+		ASSERT_EQ(groups.of[mcube_color_group_color(&groups, region, i)],
+			  region);
+	}
+}
+
+TEST(random_maps_hold_to_the_definition)
+{
+	unsigned long round;
+
+	for (round = 0; round < 20000 * test_scale(); round++) {
+		unsigned int nr = 1 + get_random_u32_below(MCUBE_MAX_MASKS);
+		unsigned int order = get_random_u32_below(MCUBE_GROUP_ORDER_MAX + 1);
+		u64 mask[MCUBE_MAX_MASKS];
+		struct mcube_dim dim;
+		unsigned int i;
+		int ret;
+
+		for (i = 0; i < nr; i++)
+			mask[i] = (u64)get_random_u32_below(1U << 20) << PAGE_SHIFT;
+		if (mcube_dim_init(&dim, mask, nr, NULL, 0, 0, NULL))
+			continue;
+		ret = mcube_color_groups_init(&groups, &dim, order);
+		ASSERT_EQ(ret, groups.nr < 2 ? -ERANGE : 0);
+		ASSERT_EQ(groups.nr * groups.per, dim.nr_values);
+		check_block(_metadata, &dim, order);
+	}
+}
+
+/* The reserved colors are those of the first groups, and only those. */
+static void check_reserved(struct __test_metadata *_metadata,
+			   const unsigned long *colors, unsigned int nr)
+{
+	unsigned int i;
+
+	EXPECT_EQ(bitmap_weight(colors, MCUBE_MAX_VALUES),
+		  groups.reserved * groups.per);
+	for (i = 0; i < nr; i++)
+		EXPECT_EQ(test_bit(i, colors), groups.of[i] < groups.reserved);
+}
+
+TEST(first_regions_are_reserved)
+{
+	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
+	DECLARE_BITMAP(colors, MCUBE_MAX_VALUES);
+	unsigned int share, order;
+
+	for (order = 0; order < 4; order++) {
+		EXPECT_EQ(mcube_color_groups_init(&groups, &dim, order), 0);
+		for (share = 0; share <= SHARES / 2; share++) {
+			mcube_color_groups_reserve(&groups, share, SHARES, colors);
+			/* A sixteenth of 16 colors is a color, which may be less than a region. */
+			EXPECT_EQ(groups.reserved, share >> order);
+			check_reserved(_metadata, colors, 16);
+		}
+	}
+}
+
+TEST(some_color_is_always_left_to_memory)
+{
+	struct mcube_dim dim = dim_of(_metadata, "0x1000");
+	DECLARE_BITMAP(colors, MCUBE_MAX_VALUES);
+
+	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 0), 0);
+	mcube_color_groups_reserve(&groups, SHARES / 2, SHARES, colors);
+	EXPECT_EQ(groups.reserved, 1);
+	check_reserved(_metadata, colors, 2);
+	EXPECT_FALSE(test_bit(1, colors));
+	mcube_color_groups_reserve(&groups, SHARES / 2 - 1, SHARES, colors);
+	EXPECT_EQ(groups.reserved, 0);
+	check_reserved(_metadata, colors, 2);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scans: which files count as files in use, when tasks read in different ways.
+ */
+#include "mcube_test.h"
+
+#include "srm/reuse.h"
+
+#define LIMIT	256
+#define FILES	64
+
+static u32 scan[FILES];
+static u32 clock;
+
+static void begin(unsigned int file, u32 task, u32 pages)
+{
+	scan[file] = mcube_reuse_begin(scan[file], task, clock, LIMIT);
+	clock += pages;
+}
+
+static void forget(u32 at)
+{
+	memset(scan, 0, sizeof(scan));
+	clock = at;
+}
+
+TEST(one_file_again_and_again)
+{
+	u32 at;
+
+	/* Also where the stamp wraps. */
+	for (at = 0; at < 3; at++) {
+		forget(at * (MCUBE_REUSE_STAMP_MASK / 2));
+		begin(0, 7, 200);
+		EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+		begin(0, 7, 200);
+		EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+		begin(0, 7, 200);
+		EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+		begin(0, 7, 200);
+		EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+	}
+}
+
+TEST(a_working_set_of_a_few_files)
+{
+	unsigned int i, round;
+
+	forget(0);
+	for (round = 0; round < 4; round++)
+		for (i = 0; i < 5; i++)
+			begin(i, 7, 50);
+	for (i = 0; i < 5; i++)
+		EXPECT_TRUE(mcube_reuse_spreads(scan[i]));
+}
+
+TEST(many_files_are_a_stream)
+{
+	unsigned int i, round;
+
+	forget(0);
+	for (round = 0; round < 100; round++)
+		for (i = 0; i < FILES; i++)
+			begin(i, 7, 5);
+	for (i = 0; i < FILES; i++)
+		EXPECT_FALSE(mcube_reuse_spreads(scan[i]));
+}
+
+/* Each grep is a process, and each comes to the file after the same number of pages. */
+TEST(several_tasks_do_not_add_up)
+{
+	unsigned int i, task;
+
+	for (task = 1; task < 100; task++) {
+		forget(0);
+		for (i = 0; i < 10; i++) {
+			clock = 1000;
+			begin(0, task + i, 5);
+			EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+		}
+	}
+}
+
+TEST(something_else_in_between)
+{
+	forget(0);
+	begin(0, 7, 100);
+	begin(0, 7, 100);
+	begin(1, 7, 10000);
+	begin(0, 7, 100);
+	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+	begin(0, 7, 100);
+	begin(0, 7, 100);
+	EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+	begin(1, 7, 10000);
+	begin(0, 7, 100);
+	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+}
+
+TEST(advice_stays)
+{
+	unsigned int i;
+
+	forget(0);
+	scan[0] = mcube_reuse_advise(0, MCUBE_ADVICE_CONFINE);
+	for (i = 0; i < 10; i++)
+		begin(0, 7, 10);
+	EXPECT_EQ(mcube_reuse_advice(scan[0]), MCUBE_ADVICE_CONFINE);
+	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+	scan[0] = mcube_reuse_advise(scan[0], MCUBE_ADVICE_NONE);
+	EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+	scan[0] = mcube_reuse_advise(scan[0], MCUBE_ADVICE_SPREAD);
+	clock += 10000;
+	begin(0, 8, 10);
+	EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+	scan[0] = mcube_reuse_advise(scan[0], MCUBE_ADVICE_NONE);
+	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+}
+
+TEST(fields_do_not_touch_each_other)
+{
+	unsigned long i;
+
+	for (i = 0; i < 100000 * test_scale(); i++) {
+		u32 old = get_random_u32(), task = get_random_u32(), now = get_random_u32();
+		u32 new = mcube_reuse_begin(old, task, now, LIMIT);
+
+		ASSERT_EQ(mcube_reuse_advice(new), mcube_reuse_advice(old));
+		ASSERT_EQ(new & MCUBE_REUSE_STAMP_MASK, now & MCUBE_REUSE_STAMP_MASK);
+		ASSERT_EQ(new >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK,
+			  task & MCUBE_REUSE_TASK_MASK);
+		ASSERT_LE(mcube_reuse_times(new), mcube_reuse_times(old) + 1);
+	}
+}
+
+TEST(a_file_that_has_grown_is_no_longer_in_use)
+{
+	u32 scan = 0;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		scan = mcube_reuse_begin(scan, 7, 0, 100);
+	EXPECT_TRUE(mcube_reuse_spreads(scan));
+	scan = mcube_reuse_forget(scan);
+	EXPECT_FALSE(mcube_reuse_spreads(scan));
+	for (i = 0; i < 2; i++)
+		scan = mcube_reuse_begin(scan, 7, 0, 100);
+	EXPECT_TRUE(mcube_reuse_spreads(scan));
+	scan = mcube_reuse_advise(scan, MCUBE_ADVICE_SPREAD);
+	EXPECT_TRUE(mcube_reuse_spreads(mcube_reuse_forget(scan)));
+}
