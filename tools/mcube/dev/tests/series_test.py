@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """What Kconfig files, Makefiles and MAINTAINERS say at a commit of the series."""
 
-import sys
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib.cut import cut_kconfig, cut_makefile, insert_maintainers  # noqa: E402
-from lib.ui import Failure  # noqa: E402
+from lib.cut import cut_kconfig, cut_makefile, insert_maintainers
+from lib.ui import Failure
 
 TAB = " " * 8
 KCONFIG = """\
@@ -196,7 +193,3 @@ class Maintainers(unittest.TestCase):
     def test_no_list(self):
         """A file without sections is refused."""
         self.assertRaises(Failure, insert_maintainers, "words\n", "MCUBE\nM:\tE\n")
-
-
-if __name__ == "__main__":
-    unittest.main()
