@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The tests that need a booted kernel: KUnit, kselftests, the command, stress.
+"""The tests that need a booted kernel: KUnit, the command, stress.
 
 Each function boots build/test's or build/debug's kernel, and returns a list of
 (name, "ok" | "not ok" | "skip"). A splat on the console fails the run even
 where every test said ok. As a command:
 
-    guests.py kunit | kselftest [--nodes N] | command | stress [--minutes M]
+    guests.py boot | kunit | command | stress [--minutes M]
+
+guests_kselftest.py and guests_model.py run the others.
 """
 
 import argparse
@@ -14,17 +16,11 @@ import concurrent.futures
 import os
 import re
 import shutil
-import subprocess
 
-import kbuild
 from lib import ktap, ui
-from lib.source import TREE
 from lib.ui import BUILD, ROOT, Failure, say
 from qemu import Guest, image
 
-SELFTESTS = "tools/testing/selftests/mcube"
-# Those that need a modelled machine; guests_model.py runs them.
-MODELLED = ("sim_pmu", "sim_samples")
 STRESS = ROOT / "tools/testing/mcube/stress.sh"
 BOOT_LIMIT = 10.0
 
@@ -60,35 +56,6 @@ def kunit():
     return results + [verdict("kunit", result)]
 
 
-def install_selftests():
-    """Build and install the kselftests; returns the folder and their names."""
-    if not (TREE / SELFTESTS / "Makefile").is_file():
-        raise Failure(f"no {SELFTESTS}/Makefile in build/linux")
-    out, folder = BUILD / "test", BUILD / "kselftest"
-    log = BUILD / "kselftest.log"
-    log.unlink(missing_ok=True)
-    with ui.lock("kselftest"):
-        kbuild.kmake(TREE, out, "headers", log=log)
-        shutil.rmtree(folder, ignore_errors=True)
-        with open(log, "a", encoding="utf-8") as f:
-            got = subprocess.run(
-                ["make", "-C", str(TREE / "tools/testing/selftests"), f"O={out}",
-                 "TARGETS=mcube", "LDFLAGS=-static", f"INSTALL_PATH={folder}",
-                 f"-j{ui.JOBS}", "install"], stdout=f, stderr=f, check=False,
-                env=kbuild.environment())
-    if got.returncode:
-        tail = "\n".join(log.read_text("utf-8").splitlines()[-15:])
-        raise Failure(f"the kselftests do not build:\n{tail}", f"the log is {log}")
-    names = []
-    if (folder / "kselftest-list.txt").is_file():
-        names = (folder / "kselftest-list.txt").read_text("utf-8").split()
-    mine = [n.split(":", 1)[1] for n in names if n.startswith("mcube:")]
-    if not mine or len(mine) != len(names):
-        raise Failure(f"kselftests installed: {names or 'none'}; expected mcube's",
-                      f"look at {log}: a wrong TARGET is skipped without an error")
-    return folder, mine
-
-
 def together(*jobs):
     """Results of functions that boot guests, three at a time.
 
@@ -97,51 +64,6 @@ def together(*jobs):
     """
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         return [r for out in pool.map(lambda job: job(), jobs) for r in out]
-
-
-def kselftest(nodes=1):
-    """All kselftests of a plain machine, in one guest."""
-    return selftests_on_nodes(*install_selftests(), nodes)
-
-
-def kselftest_all(*others):
-    """SMP, two nodes, and what else is given."""
-    folder, names = install_selftests()
-    rest = [n for n in names if n != "toggle"]
-    # The longest first, so that both cores are busy to the end.
-    return together(lambda: selftests_on_nodes(folder, rest, 1),
-                    lambda: selftests_on_nodes(folder, rest, 2), *others,
-                    lambda: selftests_on_nodes(folder, ["toggle"], 1, "-toggle"),
-                    lambda: selftests_on_nodes(folder, ["toggle"], 2, "-toggle"))
-
-
-def kselftest_and_command():
-    """The guests of a plain machine."""
-    return kselftest_all(command)
-
-
-def selftests_on_nodes(folder, names, nodes, suffix=""):
-    """One guest with so many nodes; the suffix makes its name unique."""
-    # A thousand times under load is one guest's; it takes a minute.
-    env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
-    return run_selftests(folder, [n for n in names if n not in MODELLED],
-                         f"kselftest-{nodes}node{suffix}", f"{nodes} node{'s' * (nodes > 1)}",
-                         env, smp=4, mem="2G", nodes=nodes)
-
-
-def run_selftests(folder, names, name, label, env=None, **opt):
-    """One guest with some of the installed tests."""
-    guest = Guest(image(), programs=["timeout"], drives=[disk(name), disk(name, "xfs")], **opt)
-    guest.root.tree(folder, "kselftest")
-    chosen = " ".join(f"-t mcube:{n}" for n in names)
-    result = guest.run(f"cd /kselftest && ./run_kselftest.sh {chosen}\n", name,
-                       timeout=float(os.environ.get("KSELFTEST_TIMEOUT", "900")), env=env)
-    results = [(f"{n} ({label})", s) for n, s in ktap.parse(result.output, name)]
-    for test in names:
-        if not re.search(rf"^(not )?ok \d+ selftests: mcube: {re.escape(test)}\b",
-                         result.output, re.M):
-            results.append((f"{name}: {test} gave no result", "not ok"))
-    return results + [verdict(name, result)]
 
 
 def install_command(root):
@@ -230,7 +152,7 @@ def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["boot", "kunit", "kselftest", "command", "stress"])
+    parser.add_argument("what", choices=["boot", "kunit", "command", "stress"])
     parser.add_argument("--nodes", type=int, help="NUMA nodes (default: each in turn)")
     parser.add_argument("--mem", help="stress: one size only")
     parser.add_argument("--minutes", type=float, default=10, help="stress: per guest")
@@ -241,8 +163,6 @@ def run():
         return report(kunit())
     if args.what == "command":
         return report(command())
-    if args.what == "kselftest":
-        return report(kselftest(args.nodes) if args.nodes else kselftest_all())
     if args.nodes or args.mem:
         return report(stress(args.minutes, args.nodes or 1, args.mem or "4G"))
     return report(stress_all(args.minutes))

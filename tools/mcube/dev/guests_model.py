@@ -13,6 +13,7 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 
 import guests
+import guests_kselftest
 from lib import ktap, ui
 from lib.ui import BUILD, ROOT, say
 from qemu import Guest, image
@@ -50,14 +51,6 @@ def model():
                   guests.verdict("model-check", check)]
 
 
-def selftests():
-    """The kselftests that look at the PMU."""
-    folder, names = guests.install_selftests()
-    return guests.run_selftests(folder, [n for n in names if n in guests.MODELLED],
-                                "kselftest-model", "modelled machine",
-                                smp=2, mem="1G", model="small")
-
-
 def perf():
     """Debian's perf counts and samples on the PMU."""
     guest = Guest(image(), smp=2, mem="1G", model="small", programs=["perf"])
@@ -71,7 +64,7 @@ def command():
     return guests.command("command-model", smp=2, mem="1G", model="small")
 
 
-PARTS = {"model": model, "selftests": selftests, "perf": perf, "command": command}
+PARTS = {"model": model, "selftests": guests_kselftest.modelled, "perf": perf, "command": command}
 
 
 def everything():

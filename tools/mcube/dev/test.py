@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import guests
+import guests_kselftest
 import guests_model
 import kbuild
 from lib import ktap, ui
@@ -110,7 +111,7 @@ def stages(quick, minutes):
         ("build the test kernel", lambda: build("test")),
         ("boot", guests.boot),
         ("KUnit", guests.kunit),
-        ("kselftests, SMP and two NUMA nodes, mcube command", guests.kselftest_and_command),
+        ("kselftests, SMP and two NUMA nodes, mcube command", guests_kselftest.with_command),
         ("modelled machine", guests_model.everything),
         ("build the debug kernel", lambda: build("debug")),
         ("short stress, two nodes, 4G, and one node, 512M",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the mcube selftests share, see mcube_lib.h.
+ * Functions that the mcube selftests share, see mcube_lib.h.
  */
 
 #include <errno.h>
@@ -37,7 +37,7 @@ long mcube_env(const char *name, long fallback)
 	return text && *text ? strtol(text, NULL, 0) : fallback;
 }
 
-/* One write(); a short one counts as an error, since part was taken. */
+/* One write(); a short write is an error, as the file took a part. */
 int mcube_write_bytes(const char *path, const void *buf, size_t len)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
@@ -59,7 +59,6 @@ int mcube_write(const char *path, const char *text)
 	return mcube_write_bytes(path, text, strlen(text));
 }
 
-/* The whole file as a string, without the last newline; its length. */
 int mcube_write_num(const char *path, long num)
 {
 	char text[32];
@@ -68,6 +67,7 @@ int mcube_write_num(const char *path, long num)
 	return mcube_write(path, text);
 }
 
+/* The whole file as a string without the last newline.  Return: its length. */
 int mcube_read(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -118,7 +118,7 @@ long mcube_field(const char *path, const char *name)
 	return found;
 }
 
-/* Why nothing can be tested here, or NULL. */
+/* NULL, or the reason why nothing can be tested here. */
 const char *mcube_unusable(void)
 {
 	if (geteuid())
@@ -140,8 +140,8 @@ int mcube_off(void)
 	return mcube_write(MCUBE_ALLOC "enabled", "0");
 }
 
-/* Off, set what is not NULL, on. */
-int mcube_on(const char *seed, const char *colors, const char *banks)
+/* Off, set each parameter that is not NULL, on. */
+int mcube_on(const char *order, const char *colors, const char *banks)
 {
 	int ret = mcube_off();
 
@@ -149,54 +149,11 @@ int mcube_on(const char *seed, const char *colors, const char *banks)
 		ret = mcube_write(MCUBE_MAP "color_map", colors);
 	if (!ret && banks)
 		ret = mcube_write(MCUBE_MAP "bank_map", banks);
-	if (!ret && seed)
-		ret = mcube_write(MCUBE_ALLOC "seed", seed);
+	if (!ret && order)
+		ret = mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER, order);
 	if (!ret)
 		ret = mcube_write(MCUBE_ALLOC "enabled", "1");
 	return ret;
-}
-
-/* On one node, or wherever there is any if @node is negative: all but @keep pages. */
-static void set_aside(int node, long keep)
-{
-	char pool[128] = MCUBE_POOL, free[128] = "/proc/vmstat";
-	long pages, spare;
-
-	if (node >= 0) {
-		snprintf(pool, sizeof(pool), MCUBE_NODES
-			 "/node%d/hugepages/hugepages-2048kB/nr_hugepages", node);
-		snprintf(free, sizeof(free), MCUBE_NODES "/node%d/vmstat", node);
-	}
-	pages = mcube_read_num(pool);
-	spare = mcube_field(free, "nr_free_pages") - keep / 2;
-	if (pages < 0 || spare < keep / 2)
-		return;
-	mcube_write_num(pool, pages + spare / (long)HUGE_PAGES);
-	mcube_write_num(pool, mcube_read_num(pool) - keep / 2 / (long)HUGE_PAGES);
-}
-
-/*
- * Keep free memory but @mib away in the hugetlb pool, where nobody touches it:
- * what has to fill memory is done sooner.  The pool as it is then.  Each node is
- * left the same; by itself the pool takes the same from each, and leaves next to
- * nothing of the one that has less.
- *
- * The pool takes whole blocks, and what it leaves are the broken ones, of which
- * neither the store nor refill has anything.  So memory is compacted before, and
- * half of what is left are blocks that the pool had and gives back.
- */
-long mcube_set_aside(unsigned long mib)
-{
-	long keep = mib * (MIB / PAGE_SIZE_);
-	int node, max = mcube_max_node();
-
-	mcube_write("/proc/sys/vm/compact_memory", "1");
-	if (!mcube_exists(MCUBE_NODES "/node0"))
-		set_aside(-1, keep);
-	else
-		for (node = 0; node <= max; node++)
-			set_aside(node, keep / (max + 1));
-	return mcube_read_num(MCUBE_POOL);
 }
 
 static const char *mount_disk(const char *variable, const char *device,
@@ -222,17 +179,17 @@ const char *mcube_disk(const char *mount_at, bool *mounted)
 	return mount_disk("MCUBE_DISK_DIR", MCUBE_DISK, "ext4", mount_at, mounted);
 }
 
-/* Likewise, one with folios of several pages: MCUBE_XFS_DIR, or /dev/vdb. */
+/* Likewise with folios of several pages: MCUBE_XFS_DIR, or xfs on /dev/vdb. */
 const char *mcube_xfs(const char *mount_at, bool *mounted)
 {
 	return mount_disk("MCUBE_XFS_DIR", "/dev/vdb", "xfs", mount_at, mounted);
 }
 
-/* The seed in brackets. */
-int mcube_seed(char *seed, size_t size)
+/* The fill order in brackets. */
+int mcube_fill_order(char *order, size_t size)
 {
 	char buf[128], *start, *end;
-	int ret = mcube_read(MCUBE_ALLOC "seed", buf, sizeof(buf));
+	int ret = mcube_read(MCUBE_ALLOC ALLOC_FILL_ORDER, buf, sizeof(buf));
 
 	if (ret < 0)
 		return ret;
@@ -241,7 +198,7 @@ int mcube_seed(char *seed, size_t size)
 	if (!end || (size_t)(end - start) > size)
 		return -EINVAL;
 	*end = '\0';
-	memcpy(seed, start + 1, end - start);
+	memcpy(order, start + 1, end - start);
 	return 0;
 }
 
@@ -258,7 +215,7 @@ void mcube_save(struct mcube_saved *s)
 	memset(s, 0, sizeof(*s));
 	mcube_read(MCUBE_MAP "color_map", s->colors, sizeof(s->colors));
 	mcube_read(MCUBE_MAP "bank_map", s->banks, sizeof(s->banks));
-	mcube_seed(s->seed, sizeof(s->seed));
+	mcube_fill_order(s->fill_order, sizeof(s->fill_order));
 	s->order = mcube_read_num(MCUBE_ALLOC "container_order");
 	s->on = mcube_read_num(MCUBE_ALLOC "enabled") == 1;
 }
@@ -270,7 +227,7 @@ void mcube_restore(const struct mcube_saved *s)
 	mcube_write(MCUBE_MAP "color_map", s->colors);
 	mcube_write(MCUBE_MAP "bank_map", s->banks);
 	mcube_write_num(MCUBE_ALLOC "container_order", s->order);
-	mcube_write(MCUBE_ALLOC "seed", s->seed);
+	mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER, s->fill_order);
 	if (s->on)
 		mcube_write(MCUBE_ALLOC "enabled", "1");
 }
@@ -377,7 +334,7 @@ void mcube_unpin(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Memory from that node alone; -1 lifts it. */
+/* Memory from that node alone; -1 ends it. */
 int mcube_bind(int node)
 {
 	unsigned long mask = node < 0 ? 0 : 1UL << node;
@@ -387,7 +344,7 @@ int mcube_bind(int node)
 	return ret ? -errno : 0;
 }
 
-/* A cgroup whose controllers these are; it may be there already. */
+/* A cgroup with these controllers; it may exist already. */
 int mcube_make_cgroup(const char *path, const char *controllers)
 {
 	mcube_write(MCUBE_CGROUPS "/cgroup.subtree_control", controllers);
@@ -405,44 +362,6 @@ int mcube_max_node(void)
 			max = node;
 	}
 	return max;
-}
-
-static void drain_node(int node)
-{
-	long block, first = -1, last = -1, i;
-	char path[128];
-
-	for (block = 0; block < 4096; block++) {
-		snprintf(path, sizeof(path),
-			 MCUBE_NODES "/node%d/memory%ld", node, block);
-		if (!mcube_exists(path))
-			continue;
-		if (first < 0)
-			first = block;
-		last = block;
-	}
-	for (i = 0; i < 2 && first >= 0; i++) {
-		snprintf(path, sizeof(path),
-			 "/sys/devices/system/memory/memory%ld/state",
-			 i ? last : first);
-		if (!mcube_write(path, "offline"))
-			mcube_write(path, "online");
-	}
-}
-
-/*
- * Empty the per-CPU lists: a few pages there keep many blocks from being
- * whole.  There is no switch for that, but taking a memory block offline
- * does it first of all, even if the block then cannot go; the lowest and the
- * highest one of a node, where the kernel and the node's own data lie, can
- * not as a rule.
- */
-void mcube_drain(void)
-{
-	int node, max = mcube_max_node();
-
-	for (node = 0; node <= max; node++)
-		drain_node(node);
 }
 
 static void read_zoneinfo(struct mcube_memory *m)
@@ -486,7 +405,7 @@ static void read_buddyinfo(struct mcube_memory *m)
 		fclose(f);
 }
 
-/* Free lists of type Mcube, and the column Mcube of the table of blocks. */
+/* The free lists of type Mcube, and the column Mcube of the table of blocks. */
 static void read_pagetypeinfo(struct mcube_memory *m)
 {
 	FILE *f = fopen("/proc/pagetypeinfo", "re");
@@ -557,9 +476,9 @@ void mcube_memory(struct mcube_memory *m)
 }
 
 /*
- * Read until two accounts of the same thing agree: free pages by counter, and
- * by adding up the free lists and the store.  They never do for sure while
- * somebody allocates in between, so several tries; false if none succeeds.
+ * Read until two accounts of free pages agree: the counter, and the sum of the
+ * free lists and of the containers.  A task that allocates in between makes them
+ * differ, so retry; false if they never agree.
  */
 bool mcube_memory_settled(struct mcube_memory *m)
 {
@@ -576,7 +495,7 @@ bool mcube_memory_settled(struct mcube_memory *m)
 	return m->free - m->mcube == m->buddy;
 }
 
-/* What must hold while the store is off; NULL, or what does not. */
+/* NULL, or the condition that does not hold while the allocator is off. */
 const char *mcube_memory_check_off(const struct mcube_memory *m)
 {
 	if (mcube_stat("containers"))
@@ -596,7 +515,7 @@ const char *mcube_memory_check_off(const struct mcube_memory *m)
 
 void mcube_memory_print(const char *when, const struct mcube_memory *m)
 {
-	printf("# %s: managed %ld free %ld (buddy %ld store %ld)", when,
+	printf("# %s: managed %ld free %ld (buddy %ld mcube %ld)", when,
 	       m->managed, m->free, m->buddy, m->mcube);
 	printf(" pcp %ld known %ld rest %ld; Mcube blocks %ld listed %ld\n",
 	       m->pcp, m->known, m->lost, m->blocks, m->listed);

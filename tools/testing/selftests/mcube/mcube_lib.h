@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the mcube selftests share: the store's files, the address map worked
- * out a second time in user space, page frames through pagemap, the kernel's
- * memory accounts, and load that notices a page handed out twice.
+ * Functions that the mcube selftests share: the files in sysfs, the address map
+ * computed a second time in user space, page frames through pagemap, the
+ * kernel's memory accounts, and load that notices a page handed out twice.
  *
  * Functions that can fail return a negative errno unless said otherwise.
  */
@@ -24,7 +24,22 @@
 #define MCUBE_NODES	"/sys/devices/system/node"
 #define MCUBE_HINT	"/sys/kernel/debug/mcube/hint"
 
-/* The map that the tests work with: 16 colors, 8 banks. */
+/* Names in sysfs that more than one test uses, each told once. */
+#define ALLOC_FILL_ORDER	"seed"
+#define STAT_RELEASED		"returned"
+#define STAT_BROKEN_UP		"dissolved"
+#define SRM_GROUP_ORDER		"region_order"
+#define SRM_REUSE		"rescan"
+#define SRM_RECLAIM		"refill"
+#define SRM_MODE_SEGMENTS	"runs"
+#define STAT_SEGMENTS		"dealt"
+#define STAT_RECLAIMED		"refilled"
+#define STAT_RECOLORED		"spread"
+
+/* Boot parameters. */
+#define PARAMETER_FILL_ORDER	"mcube.seed"
+
+/* The map of the tests: 16 colors, 8 banks. */
 #define MCUBE_TEST_COLORS	"0x1000 0x2000 0x4000 0x8000"
 #define MCUBE_TEST_BANKS	"0x24000 0x48000 0x90000"
 
@@ -43,16 +58,16 @@ long mcube_read_num(const char *path);
 bool mcube_exists(const char *path);
 long mcube_field(const char *path, const char *name);
 
-/* The store. */
+/* The allocator. */
 const char *mcube_unusable(void);
 int mcube_hint(const char *text);
 int mcube_off(void);
-int mcube_on(const char *seed, const char *colors, const char *banks);
-int mcube_seed(char *seed, size_t size);
+int mcube_on(const char *order, const char *colors, const char *banks);
+int mcube_fill_order(char *order, size_t size);
 long mcube_stat(const char *name);
 
 struct mcube_saved {
-	char colors[1024], banks[1024], seed[32];
+	char colors[1024], banks[1024], fill_order[32];
 	long order;
 	bool on;
 };
@@ -79,8 +94,6 @@ void mcube_unpin(void);
 int mcube_bind(int node);
 int mcube_make_cgroup(const char *path, const char *controllers);
 int mcube_max_node(void);
-void mcube_drain(void);
-long mcube_set_aside(unsigned long mib);
 const char *mcube_disk(const char *mount_at, bool *mounted);
 const char *mcube_xfs(const char *mount_at, bool *mounted);
 
@@ -102,7 +115,7 @@ bool mcube_memory_settled(struct mcube_memory *m);
 const char *mcube_memory_check_off(const struct mcube_memory *m);
 void mcube_memory_print(const char *when, const struct mcube_memory *m);
 
-/* Load: processes that allocate, tag what they got, and look again. */
+/* Load: processes that allocate pages, tag them, and check the tags. */
 enum mcube_work {
 	MCUBE_ANON	= 1 << 0,
 	MCUBE_FILE	= 1 << 1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Load of the mcube selftests: processes that allocate, tag what they got, and
- * look again.  See mcube_lib.h.
+ * Load of the mcube selftests: processes that allocate pages, tag them, and check
+ * the tags.  See mcube_lib.h.
  */
 
 #include <errno.h>
@@ -32,11 +32,10 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* A page carries a tag at both ends that no other page has. */
 /*
- * Be off the CPU for a moment every 64th page.  An emulator that runs all CPUs
- * in one thread gives a busy one 100 ms at a time: whoever sends an IPI to all
- * CPUs, as switching the store does, would wait for a slice of each.
+ * Leave the CPU for a moment at every 64th page.  An emulator that runs all CPUs
+ * in one thread gives a busy CPU 100 ms at a time.  An IPI to all CPUs, as
+ * switching the allocator sends it, would wait for such a slice of each CPU.
  */
 static void breathe(size_t i)
 {
@@ -44,6 +43,7 @@ static void breathe(size_t i)
 		usleep(100);
 }
 
+/* A page has a tag at both ends that no other page has. */
 static void tag_pages(char *p, size_t pages, uint64_t tag)
 {
 	size_t i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the tests of the mcube_sim PMU share, see sim_lib.h.
+ * Functions that the tests of the mcube_sim PMU share, see sim_lib.h.
  */
 
 #include <errno.h>
@@ -179,7 +179,7 @@ void sim_close(struct sim_sampler *p)
 	close(p->fd);
 }
 
-/* @lines, a power of two, in small pages that are all there. */
+/* @lines, a power of two, in small pages that are all in memory. */
 char *sim_memory(size_t lines)
 {
 	size_t len = lines * sim_line();
@@ -205,7 +205,7 @@ static inline size_t scatter(size_t i, size_t mask, unsigned int half)
 	return (i * 0xd1b54a32d192ed03UL) & mask;
 }
 
-/* Sections of their own, so that an instruction can be told to be theirs. */
+/* Sections of their own, so that an address shows which code touched. */
 #define IN(name)	__attribute__((noinline, noclone, section(name)))
 
 IN("simload") static unsigned long load_lines(const char *p, size_t lines,
@@ -297,7 +297,7 @@ void sim_task_go(struct sim_task *t)
 		perror("sim_task_go");
 }
 
-/* 0 when it did its work and is gone. */
+/* 0 if the task did its work and has ended. */
 int sim_task_wait(struct sim_task *t)
 {
 	int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of the mcube_sim PMU share: events, groups and samples by the
- * bare system call, and memory that is touched in a known number of lines.
+ * Functions that the tests of the mcube_sim PMU share: events, groups and samples
+ * by the bare system call, and memory that is touched in a known number of lines.
  */
 #ifndef _SELFTEST_MCUBE_SIM_LIB_H
 #define _SELFTEST_MCUBE_SIM_LIB_H
@@ -24,7 +24,7 @@ enum {
 
 extern const char *const sim_event_name[NR_EVENTS];
 
-/* NULL, or why there is nothing to test. */
+/* NULL, or the reason why nothing can be tested. */
 const char *sim_unusable(void);
 
 /* The last level of the modelled machine. */
@@ -83,11 +83,11 @@ void sim_store(char *p, size_t lines);
 bool sim_is_load(uint64_t ip);
 bool sim_is_store(uint64_t ip);
 
-/* Made by the linker: where the instructions are that touch it. */
+/* Made by the linker: the addresses of the instructions that touch memory. */
 extern const char __start_simload[], __stop_simload[];
 extern const char __start_simstore[], __stop_simstore[];
 
-/* A task on one CPU that waits to be let go, then works in rounds. */
+/* A task on one CPU that waits for its start, then works in rounds. */
 struct sim_task {
 	pid_t pid;
 	int go;

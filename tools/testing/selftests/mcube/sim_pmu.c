@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does the mcube_sim PMU count what happened, for whom it happened?
+ * The mcube_sim PMU counts the events of each task and of each CPU.
  *
- * Memory is touched in a number of lines that the test knows, so that there is
- * an answer from arithmetic: with empty caches each line misses once, and what
- * fits does not miss again. What the kernel itself does meanwhile comes on
- * top, hence the bounds.
+ * The test touches memory in a known number of lines, so arithmetic gives the
+ * counts: with empty caches each line misses once, and lines that fit do not miss
+ * again. The accesses of the kernel come on top, hence the bounds.
  */
 
 #include <errno.h>
@@ -22,12 +21,12 @@
 
 #define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
 
-FIXTURE(sim) {
+FIXTURE(sim_pmu) {
 	size_t llc, big, small;	/* in lines */
 	char *p;		/* big lines */
 };
 
-FIXTURE_SETUP(sim)
+FIXTURE_SETUP(sim_pmu)
 {
 	const char *why = sim_unusable();
 
@@ -43,11 +42,11 @@ FIXTURE_SETUP(sim)
 	ASSERT_NE(NULL, self->p);
 }
 
-FIXTURE_TEARDOWN(sim)
+FIXTURE_TEARDOWN(sim_pmu)
 {
 }
 
-/* @low percent of @n at least, @n and some for the kernel at most. */
+/* At least @low percent of @n, at most @n and some for the kernel. */
 #define EXPECT_NEAR(n, low, got) do {					\
 	long long near_n = (n), near_got = (got);			\
 	TH_LOG("%s: %lld for %lld", #got, near_got, near_n);		\
@@ -55,7 +54,7 @@ FIXTURE_TEARDOWN(sim)
 	EXPECT_LE(near_got, near_n * 106 / 100 + 4000);			\
 } while (0)
 
-TEST_F(sim, sysfs)
+TEST_F(sim_pmu, sysfs)
 {
 	char path[128], text[64], expect[32];
 	int i;
@@ -78,7 +77,7 @@ TEST_F(sim, sysfs)
 		  mcube_read_num(SIM_MACHINE "llc_slices"));
 }
 
-TEST_F(sim, files_refuse_bad_input)
+TEST_F(sim_pmu, files_refuse_bad_input)
 {
 	static const char * const bad[] = { "", "x", "2", "-1" };
 	long us = mcube_read_num(SIM_PMU "drain_us");
@@ -99,7 +98,7 @@ TEST_F(sim, files_refuse_bad_input)
 }
 
 /* Each line of a cold buffer misses once in all levels. */
-TEST_F(sim, cold_lines_miss_once)
+TEST_F(sim_pmu, cold_lines_miss_once)
 {
 	int acc, l1, refs, miss, stores, round;
 
@@ -130,8 +129,8 @@ TEST_F(sim, cold_lines_miss_once)
 	EXPECT_NEAR(self->big, 98, sim_read(miss));
 	EXPECT_GE(sim_read(acc), self->big);
 	/*
-	 * A loop in registers: nothing but the kernel stores.  How much that is
-	 * goes by the clock, more on a busy host: the first quiet round counts.
+	 * A loop in registers: only the kernel stores.  The number of its stores
+	 * grows with time, more on a busy host: the first quiet round counts.
 	 */
 	for (round = 0; round < 10 && sim_read(stores) >= self->big / 4; round++) {
 		ASSERT_EQ(0, ioctl(stores, PERF_EVENT_IOC_RESET, 0));
@@ -142,7 +141,7 @@ TEST_F(sim, cold_lines_miss_once)
 	EXPECT_LT(sim_read(stores), self->big / 4);
 }
 
-TEST_F(sim, stores_are_counted)
+TEST_F(sim_pmu, stores_are_counted)
 {
 	int stores = sim_open(STORES, 0, -1), dirty;
 
@@ -157,14 +156,14 @@ TEST_F(sim, stores_are_counted)
 	sim_off(dirty);
 	sim_off(stores);
 	EXPECT_GE(sim_read(stores), self->big);
-	/* Each dirty line left the last level, or is one of what it holds. */
+	/* Each dirty line left the last level, or is still in it. */
 	TH_LOG("%lld of %zu lines written back", sim_read(dirty), self->big);
 	EXPECT_GE(sim_read(dirty), (long long)(self->big - self->llc) * 9 / 10);
 	EXPECT_LE(sim_read(dirty), self->big * 11 / 10 + 4000);
 }
 
-/* What fits into the last level misses no more; a few sets may overflow. */
-TEST_F(sim, warm_lines_hit)
+/* Lines that fit in the last level miss no more; a few sets may overflow. */
+TEST_F(sim_pmu, warm_lines_hit)
 {
 	int refs = sim_open(LLC_REFS, 0, -1), miss, i;
 
@@ -185,7 +184,7 @@ TEST_F(sim, warm_lines_hit)
 }
 
 /* An event that is off counts nothing, and a reset starts from 0. */
-TEST_F(sim, off_counts_nothing)
+TEST_F(sim_pmu, off_counts_nothing)
 {
 	int fd = sim_open(ACCESSES, 0, -1);
 	long long before;
@@ -204,7 +203,7 @@ TEST_F(sim, off_counts_nothing)
 }
 
 /* Two tasks take turns on one CPU: each has its own misses only. */
-TEST_F(sim, tasks_are_told_apart)
+TEST_F(sim_pmu, tasks_are_told_apart)
 {
 	unsigned int rounds = 4;
 	char *mine = sim_memory(512);
@@ -235,7 +234,7 @@ TEST_F(sim, tasks_are_told_apart)
 	EXPECT_EQ(0, sim_task_wait(&b));
 	sim_off(cpu);
 	EXPECT_NEAR(rounds * self->big, 90, sim_read(ca));
-	/* B touched as many lines, but few of its own. */
+	/* B touched as many lines, but few lines of its own. */
 	EXPECT_GE(sim_read(ref), rounds * self->big);
 	TH_LOG("B: %lld misses", sim_read(cb));
 	EXPECT_LT(sim_read(cb), rounds * self->big / 5);
@@ -247,7 +246,7 @@ TEST_F(sim, tasks_are_told_apart)
 }
 
 /* The counters of a CPU are those of the CPU that the kernel means. */
-TEST_F(sim, cpus_are_told_apart)
+TEST_F(sim_pmu, cpus_are_told_apart)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN), cpu, other;
 	int fd[16];
@@ -279,7 +278,7 @@ TEST_F(sim, cpus_are_told_apart)
 	}
 }
 
-TEST_F(sim, children_are_inherited)
+TEST_F(sim_pmu, children_are_inherited)
 {
 	struct perf_event_attr attr = sim_attr(LLC_MISSES);
 	int fd, i, status;
@@ -304,8 +303,8 @@ TEST_F(sim, children_are_inherited)
 	EXPECT_NEAR(2 * self->big, 90, sim_read(fd));
 }
 
-/* A group counts over one and the same time, software events included. */
-TEST_F(sim, groups)
+/* The events of a group count over the same time, software events too. */
+TEST_F(sim_pmu, groups)
 {
 	struct perf_event_attr attr = sim_attr(ACCESSES);
 	struct {
@@ -340,8 +339,8 @@ TEST_F(sim, groups)
 	EXPECT_GE(got.value[3], 1);
 }
 
-/* While it is held, caches stay as they are between events. */
-TEST_F(sim, hold_keeps_caches_and_clear_empties_them)
+/* While the model is held, caches stay as they are between events. */
+TEST_F(sim_pmu, hold_keeps_caches_and_clear_empties_them)
 {
 	int fd;
 
@@ -367,8 +366,8 @@ TEST_F(sim, hold_keeps_caches_and_clear_empties_them)
 	EXPECT_EQ(0, mcube_read_num(SIM_PMU "hold"));
 }
 
-/* What the model cannot know is refused, not made up. */
-TEST_F(sim, bad_attributes_are_refused)
+/* An event that the model cannot know is refused, not made up. */
+TEST_F(sim_pmu, bad_attributes_are_refused)
 {
 	struct perf_event_attr attr;
 	int fd;
@@ -409,7 +408,7 @@ TEST_F(sim, bad_attributes_are_refused)
 		       attr.remove_on_exec = 1);
 }
 
-/* Others may count their own tasks where allowed, but learn no frame. */
+/* Other users may count their own tasks if allowed, but learn no frame. */
 static int as_nobody(char *p, size_t lines)
 {
 	struct perf_event_attr attr = sim_sample_attr(LLC_MISSES, 1000);
@@ -434,7 +433,7 @@ static int as_nobody(char *p, size_t lines)
 	return sim_read(fd) < (long long)lines * 9 / 10 ? 6 : 0;
 }
 
-TEST_F(sim, unprivileged)
+TEST_F(sim_pmu, unprivileged)
 {
 	long paranoid = mcube_read_num(PARANOID);
 	char text[16];

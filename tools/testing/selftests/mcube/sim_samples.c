@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Are the samples of the mcube_sim PMU those of what happened?
+ * The samples of the mcube_sim PMU are those of the accesses that happened.
  *
- * A task touches memory of its own at known addresses. Its samples must lie
- * there, have the frames that pagemap has, come from the instructions that
- * touched, and add up to what an event that only counts has counted.
+ * A task touches memory of its own at known addresses. Its samples must have
+ * these addresses, the frames that pagemap has, and the instructions that
+ * touched, and add up to the count of an event that only counts.
  */
 
 #include <errno.h>
@@ -22,21 +22,21 @@
 #define SAMPLERS	8
 
 /*
- * perf limits samples by the guest's time, of which an emulated machine may
- * spend any amount between two accesses. Only one test is about that.
+ * perf limits samples by the guest's time. On an emulated machine any time may
+ * pass between two accesses. Only one test needs the limit.
  */
 #define MAX_RATE	"/proc/sys/kernel/perf_event_max_sample_rate"
 #define NO_LIMIT	"10000000"
 #define LIMIT		"100000"
 
-FIXTURE(samples) {
-	size_t llc, big, half;	/* in lines: of it, more, and what fits */
+FIXTURE(sim_samples) {
+	size_t llc, big, half;	/* in lines: of the LLC, more, and fewer */
 	size_t bytes;		/* of big */
 	char *p;
 	char rate[32];
 };
 
-FIXTURE_SETUP(samples)
+FIXTURE_SETUP(sim_samples)
 {
 	const char *why = sim_unusable();
 
@@ -55,13 +55,13 @@ FIXTURE_SETUP(samples)
 	ASSERT_NE(NULL, self->p);
 }
 
-FIXTURE_TEARDOWN(samples)
+FIXTURE_TEARDOWN(sim_samples)
 {
 	if (*self->rate)
 		mcube_write(MAX_RATE, self->rate);
 }
 
-static bool within(const FIXTURE_DATA(samples) *self, uint64_t addr)
+static bool within(const FIXTURE_DATA(sim_samples) *self, uint64_t addr)
 {
 	return addr >= (uintptr_t)self->p &&
 	       addr < (uintptr_t)self->p + self->bytes;
@@ -103,7 +103,7 @@ static bool within(const FIXTURE_DATA(samples) *self, uint64_t addr)
 	close(fd_);							\
 } while (0)
 
-TEST_F(samples, where_the_misses_are)
+TEST_F(sim_samples, where_the_misses_are)
 {
 	size_t pages = self->bytes / PAGE_SIZE_, i, in = 0, loads = 0;
 	uint64_t *pfn = calloc(pages, sizeof(*pfn));
@@ -154,8 +154,8 @@ TEST_F(samples, where_the_misses_are)
 	free(pfn);
 }
 
-/* How many samples of our buffer have that level. */
-static size_t at_level(const FIXTURE_DATA(samples) *self,
+/* The number of samples of the buffer that have that level. */
+static size_t at_level(const FIXTURE_DATA(sim_samples) *self,
 		       const struct sim_samples *got, unsigned int level,
 		       size_t *in)
 {
@@ -172,8 +172,8 @@ static size_t at_level(const FIXTURE_DATA(samples) *self,
 	return n;
 }
 
-/* What fits a level is served by it, and the next is slower. */
-TEST_F(samples, levels)
+/* Lines that fit a level are served by it, and the next level is slower. */
+TEST_F(sim_samples, levels)
 {
 	size_t in, at, i, tiny = 64;
 	uint64_t weight[2] = { };
@@ -213,10 +213,10 @@ TEST_F(samples, levels)
 }
 
 /*
- * Two tasks take turns on one CPU, thousands of times. The samples of each are
- * its own, and as many as its misses.
+ * Two tasks take turns on one CPU, thousands of times. Each has samples of its
+ * own accesses, as many as its misses.
  */
-TEST_F(samples, tasks_that_share_a_cpu)
+TEST_F(sim_samples, tasks_that_share_a_cpu)
 {
 	char *p[2] = { self->p, sim_memory(self->big) };
 	unsigned int rounds = 6, i, k;
@@ -250,8 +250,8 @@ TEST_F(samples, tasks_that_share_a_cpu)
 	}
 }
 
-/* Watching the CPU instead of the tasks names the right ones, too. */
-TEST_F(samples, tasks_seen_from_the_cpu)
+/* Events of a CPU instead of tasks name the right tasks, too. */
+TEST_F(sim_samples, tasks_seen_from_the_cpu)
 {
 	char *mine = sim_memory(self->big);
 	size_t i, of[2] = { }, wrong = 0;
@@ -294,7 +294,7 @@ TEST_F(samples, tasks_seen_from_the_cpu)
 }
 
 /* All samplers of a CPU at once, each at its own pace. */
-TEST_F(samples, all_samplers_at_once)
+TEST_F(sim_samples, all_samplers_at_once)
 {
 	static const unsigned int event[SAMPLERS] = {
 		ACCESSES, L1_MISSES, L2_MISSES, LLC_REFS, LLC_MISSES,
@@ -318,7 +318,7 @@ TEST_F(samples, all_samplers_at_once)
 	for (i = 0; i < SAMPLERS; i++) {
 		sim_collect(&s[i], &got);
 		TH_LOG("%s:", sim_event_name[event[i]]);
-		/* A write-back has a row, too, but no address to show. */
+		/* A write-back uses a row, too, but has no address. */
 		if (event[i] == ROW_HITS || event[i] == ROW_CONFLICTS) {
 			EXPECT_EQ(0, got.lost);
 			EXPECT_LE(got.sum, sim_read(fd[i]) * 102 / 100 + 1000);
@@ -332,8 +332,8 @@ TEST_F(samples, all_samplers_at_once)
 	}
 }
 
-/* One more than there are: perf takes turns; but not within a group. */
-TEST_F(samples, more_than_there_are)
+/* One event more than samplers: perf rotates events, but not in a group. */
+TEST_F(sim_samples, more_than_there_are)
 {
 	struct perf_event_attr attr = sim_sample_attr(LLC_REFS, 1009);
 	int fd[SAMPLERS + 1], group[SAMPLERS + 1], i, ran = 0;
@@ -363,14 +363,14 @@ TEST_F(samples, more_than_there_are)
 		ASSERT_LE(0, group[i]);
 	}
 	EXPECT_EQ(-EINVAL, sim_open_attr(&attr, 0, -1, group[0]));
-	/* Events that only count are always welcome. */
+	/* Events that only count need no sampler. */
 	attr.sample_period = 0;
 	attr.sample_type = 0;
 	EXPECT_LE(0, sim_open_attr(&attr, 0, -1, group[0]));
 }
 
-/* With a frequency the period follows the rate; the sum still is the count. */
-TEST_F(samples, frequency)
+/* With a frequency the period follows the rate; the sum is still the count. */
+TEST_F(sim_samples, frequency)
 {
 	struct perf_event_attr attr = sim_sample_attr(ACCESSES, 0);
 	struct perf_event_attr count = sim_attr(ACCESSES);
@@ -402,8 +402,8 @@ TEST_F(samples, frequency)
 	sim_close(&s);
 }
 
-/* A period can be changed while it runs. */
-TEST_F(samples, change_of_period)
+/* A period can change while the event runs. */
+TEST_F(sim_samples, change_of_period)
 {
 	struct perf_event_attr attr = sim_sample_attr(LLC_MISSES, 1000);
 	struct sim_samples got[2];
@@ -428,8 +428,8 @@ TEST_F(samples, change_of_period)
 	sim_close(&s);
 }
 
-/* Faster than they can be taken: perf slows it down, and says what it lost. */
-TEST_F(samples, too_many)
+/* Samples faster than perf takes them: it throttles, and reports the loss. */
+TEST_F(sim_samples, too_many)
 {
 	struct perf_event_attr attr = sim_sample_attr(ACCESSES, 1);
 	struct sim_samples got;
@@ -450,15 +450,15 @@ TEST_F(samples, too_many)
 	sim_samples_free(&got);
 	sim_close(&s);
 
-	/* Nothing of it is left for the next who gets that sampler. */
+	/* The next event on that sampler gets none of these samples. */
 	SAMPLE_WHILE(LLC_MISSES, 1000000, &got, counted, sched_yield());
 	TH_LOG("%zu samples after that, %lld misses", got.n, counted);
 	EXPECT_EQ(0, got.n);
 	sim_samples_free(&got);
 }
 
-/* A CPU that goes offline takes its samplers with it; it works when back. */
-TEST_F(samples, cpu_offline)
+/* A CPU goes offline with its samplers; both work when it is back. */
+TEST_F(sim_samples, cpu_offline)
 {
 	static const char online[] = "/sys/devices/system/cpu/cpu1/online";
 	struct perf_event_attr attr = sim_sample_attr(LLC_MISSES, 499);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRM-buffer where the store has no easy time: free memory in small pieces, a
- * page cache that fills memory, folios of several pages, block devices.
+ * SRM-buffer where colors are hard to find: free memory in small pieces, a page
+ * cache that fills memory, folios of several pages, block devices.
  *
- * Needs the disk that srm.c needs.  Large folios need a file system that has
- * them: MCUBE_XFS_DIR, or xfs on /dev/vdb.
+ * Needs the disk that srm_segments.c needs.  Large folios need a file system
+ * that supports them: MCUBE_XFS_DIR, or xfs on /dev/vdb.  Each case that fills
+ * memory expects a small machine that has just been booted.
  */
 
 #include <errno.h>
@@ -19,9 +20,9 @@
 
 #define TL		64UL
 #define LONG		(16 * TL)
-#define REGION_ORDER	2
-#define REGION		(1U << REGION_ORDER)
-/* Of these "auto" makes regions of that size. */
+#define GROUP_ORDER	2
+#define GROUP		(1U << GROUP_ORDER)
+/* "auto" makes color groups of that size of these colors. */
 #define COLORS_64	MCUBE_TEST_COLORS " 0x10000 0x20000"
 
 #define KPF_COMPOUND_HEAD	15
@@ -30,7 +31,6 @@
 FIXTURE(srm_folios) {
 	struct mcube_saved saved;
 	struct mcube_dim dim;
-	long pool;
 	char lru_gen[32];
 	char file[160];
 	const char *dir;
@@ -43,7 +43,6 @@ FIXTURE_SETUP(srm_folios)
 	const char *why = srm_unusable();
 
 	mcube_save(&self->saved);
-	self->pool = mcube_read_num(MCUBE_POOL);
 	mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen));
 	if (why)
 		SKIP(return, "%s", why);
@@ -64,27 +63,25 @@ FIXTURE_TEARDOWN_PARENT(srm_folios)
 	if (self->mounted)
 		EXPECT_EQ(0, umount(SRM_MOUNT));
 	EXPECT_EQ(0, mcube_off());
-	if (self->pool >= 0)
-		mcube_write_num(MCUBE_POOL, self->pool);
 	if (self->lru_gen[0])
 		mcube_write(LRU_GEN, self->lru_gen);
 	mcube_restore(&self->saved);
 }
 
-static int switch_on_with(const char *colors, const char *region_order)
+static int switch_on_with(const char *colors, const char *group_order)
 {
 	return mcube_write(MCUBE_SRM "enabled", "0") ?:
-	       mcube_write(MCUBE_SRM "region_order", region_order) ?:
+	       mcube_write(MCUBE_SRM SRM_GROUP_ORDER, group_order) ?:
 	       mcube_write(MCUBE_SRM "reserve", "0") ?:
 	       mcube_on("shuffle", colors, MCUBE_TEST_BANKS) ?:
 	       mcube_write(MCUBE_SRM "enabled", "1");
 }
 
-static int switch_on(unsigned int region_order)
+static int switch_on(unsigned int group_order)
 {
 	char text[16];
 
-	snprintf(text, sizeof(text), "%u", region_order);
+	snprintf(text, sizeof(text), "%u", group_order);
 	return switch_on_with(MCUBE_TEST_COLORS, text);
 }
 
@@ -97,17 +94,17 @@ static void make_file(struct __test_metadata *_metadata,
 	srm_forget_files();
 }
 
-/* Pages whose color is not of the region that their run began in. */
+/* Pages whose color is not of the color group that their segment began in. */
 static size_t outside(const unsigned int *color, size_t pages)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < pages; i++)
-		n += color[i] / REGION != color[i / TL * TL] / REGION;
+		n += color[i] / GROUP != color[i / TL * TL] / GROUP;
 	return n;
 }
 
-/* Runs in which not all colors of a region are found. */
+/* Segments that lack a color of their color group. */
 static size_t uneven(const unsigned int *color, size_t pages)
 {
 	size_t i, k, n = 0;
@@ -116,8 +113,8 @@ static size_t uneven(const unsigned int *color, size_t pages)
 		unsigned int seen = 0;
 
 		for (k = i; k < i + TL; k++)
-			seen |= 1U << color[k] % REGION;
-		n += seen != (1U << REGION) - 1;
+			seen |= 1U << color[k] % GROUP;
+		n += seen != (1U << GROUP) - 1;
 	}
 	return n;
 }
@@ -130,7 +127,7 @@ static char *break_memory(struct __test_metadata *_metadata, size_t *pages)
 	size_t i, n;
 	char *p;
 
-	/* Watermarks go by all memory, not by what is free. */
+	/* Watermarks are a share of all memory, not of free memory. */
 	mcube_memory(&m);
 	n = m.free - m.managed / 20 - 4096;
 	p = mcube_map_anon(n);
@@ -159,7 +156,6 @@ TEST_F_TIMEOUT(srm_folios, memory_in_pieces, 300)
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	make_file(_metadata, self);
-	mcube_set_aside(512);
 	p = break_memory(_metadata, &pages);
 	ASSERT_TRUE(mcube_memory_settled(&m));
 	ASSERT_EQ(0, switch_on(0));
@@ -169,9 +165,9 @@ TEST_F_TIMEOUT(srm_folios, memory_in_pieces, 300)
 	missed = srm_stat("missed") - missed;
 	taken = (mcube_stat("taken") - taken) << mcube_read_num(MCUBE_ALLOC "container_order");
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
-	/* What came from whole blocks proves nothing. */
+	/* A page that came from a whole block proves nothing. */
 	most = taken / SRM_COLORS;
-	TH_LOG("%lu pages read, %ld missed their color; %ld were in whole blocks", LONG,
+	TH_LOG("%lu pages read, %ld missed their color; %ld came from whole blocks", LONG,
 	       missed, most);
 	EXPECT_LE(most, (long)LONG / 2);
 	EXPECT_LE(missed, (long)LONG / 20);
@@ -196,14 +192,14 @@ static int read_through(const char *path, size_t from, size_t to)
 }
 
 /*
- * More page cache than memory: what is evicted, by whomever, is what the next
- * runs need.  A file without blocks keeps the disk out of it.  @aged: memory was
- * full before the policy was switched on, so that none of it is the store's.
+ * More page cache than memory: the next segments get the frames that reclaim
+ * evicts.  The file has no blocks, so the disk has no part in it.  @aged: memory
+ * was full before the policy was switched on, so no container has any of it.
  */
 static void full_cache(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(srm_folios) *self, const char *lru_gen, bool aged)
 {
-	long pages, missed, reclaimed, dealt;
+	long pages, missed, reclaimed, segments;
 	size_t half, full, end;
 	int fd;
 
@@ -213,7 +209,6 @@ static void full_cache(struct __test_metadata *_metadata,
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	srm_forget_files();
-	mcube_set_aside(512);
 	half = mcube_field("/proc/vmstat", "nr_free_pages") / 64 * 64;
 	full = half / 4 * 5;
 	end = full + (aged ? 4 : 1) * half;
@@ -227,21 +222,21 @@ static void full_cache(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, read_through(self->file, 0, full));
 	if (aged)
 		ASSERT_EQ(0, switch_on(0));
-	/* Until nothing is left of what was there. */
+	/* Until no page is left of those that were there. */
 	ASSERT_EQ(0, read_through(self->file, full, end - half));
 	pages = srm_stat("file_pages");
 	missed = srm_stat("missed");
-	dealt = srm_stat("dealt");
-	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled");
+	segments = srm_stat(STAT_SEGMENTS);
+	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat(STAT_RECLAIMED);
 	ASSERT_EQ(0, read_through(self->file, end - half, end));
 	pages = srm_stat("file_pages") - pages;
 	missed = srm_stat("missed") - missed;
-	dealt = srm_stat("dealt") - dealt;
-	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat("refilled") -
+	segments = srm_stat(STAT_SEGMENTS) - segments;
+	reclaimed = mcube_field("/proc/vmstat", "pgsteal_file") + srm_stat(STAT_RECLAIMED) -
 		    reclaimed;
-	TH_LOG("%ld pages read, %ld reclaimed, %ld missed their color, %ld runs; %ld containers",
-	       pages, reclaimed, missed, dealt, mcube_stat("containers"));
-	/* Some were read ahead before. */
+	TH_LOG("%ld pages read, %ld reclaimed, %ld missed their color, %ld segments; %ld containers",
+	       pages, reclaimed, missed, segments, mcube_stat("containers"));
+	/* Some pages were read ahead before. */
 	EXPECT_LE((long)(half - half / 16), pages);
 	EXPECT_LE((long)half / 2, reclaimed);
 	EXPECT_LE(missed, pages / (aged ? 25 : 8));
@@ -267,24 +262,24 @@ TEST_F_TIMEOUT(srm_folios, aged_cache_with_generations, 300)
 	full_cache(_metadata, self, "7", true);
 }
 
-TEST_F_TIMEOUT(srm_folios, region_order_is_checked, 60)
+TEST_F_TIMEOUT(srm_folios, group_order_is_checked, 60)
 {
-	ASSERT_EQ(0, switch_on(REGION_ORDER));
-	EXPECT_EQ(-EBUSY, mcube_write(MCUBE_SRM "region_order", "1"));
-	EXPECT_EQ(REGION_ORDER, mcube_read_num(MCUBE_SRM "region_order"));
+	ASSERT_EQ(0, switch_on(GROUP_ORDER));
+	EXPECT_EQ(-EBUSY, mcube_write(MCUBE_SRM SRM_GROUP_ORDER, "1"));
+	EXPECT_EQ(GROUP_ORDER, mcube_read_num(MCUBE_SRM SRM_GROUP_ORDER));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
-	/* One region would be the whole cache. */
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "region_order", "4"));
+	/* One color group would be the whole cache. */
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM SRM_GROUP_ORDER, "4"));
 	EXPECT_EQ(-ERANGE, mcube_write(MCUBE_SRM "enabled", "1"));
 	EXPECT_EQ(0, mcube_read_num(MCUBE_SRM "enabled"));
-	EXPECT_EQ(-ERANGE, mcube_write(MCUBE_SRM "region_order", "5"));
-	EXPECT_EQ(4, mcube_read_num(MCUBE_SRM "region_order"));
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "region_order", "auto"));
+	EXPECT_EQ(-ERANGE, mcube_write(MCUBE_SRM SRM_GROUP_ORDER, "5"));
+	EXPECT_EQ(4, mcube_read_num(MCUBE_SRM SRM_GROUP_ORDER));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM SRM_GROUP_ORDER, "auto"));
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 }
 
-/* Files of single pages walk over the colors of a region. */
-TEST_F_TIMEOUT(srm_folios, pages_of_a_region, 120)
+/* Segments of single pages use all colors of a color group. */
+TEST_F_TIMEOUT(srm_folios, pages_of_a_color_group, 120)
 {
 	long missed;
 
@@ -292,7 +287,7 @@ TEST_F_TIMEOUT(srm_folios, pages_of_a_region, 120)
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	make_file(_metadata, self);
-	ASSERT_EQ(0, switch_on(REGION_ORDER));
+	ASSERT_EQ(0, switch_on(GROUP_ORDER));
 	missed = srm_stat("missed");
 	ASSERT_EQ(0, srm_read_file(self->file, LONG));
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
@@ -301,7 +296,7 @@ TEST_F_TIMEOUT(srm_folios, pages_of_a_region, 120)
 	EXPECT_EQ(0, uneven(self->color, LONG));
 }
 
-/* Pages of the file that begin a folio of several. */
+/* Folios of several pages in the file. */
 static long large_folios(const char *path)
 {
 	int fd = open(path, O_RDONLY), flags = open("/proc/kpageflags", O_RDONLY);
@@ -322,7 +317,7 @@ static long large_folios(const char *path)
 	return n;
 }
 
-TEST_F_TIMEOUT(srm_folios, large_folios_have_one_region, 120)
+TEST_F_TIMEOUT(srm_folios, large_folios_have_one_color_group, 120)
 {
 	long folios, missed, pages;
 
@@ -337,14 +332,14 @@ TEST_F_TIMEOUT(srm_folios, large_folios_have_one_region, 120)
 	EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
 
 	srm_forget_files();
-	ASSERT_EQ(0, switch_on(REGION_ORDER));
+	ASSERT_EQ(0, switch_on(GROUP_ORDER));
 	missed = srm_stat("missed");
 	pages = srm_stat("file_pages");
 	ASSERT_EQ(0, srm_read_file(self->file, LONG));
 	EXPECT_LE((long)LONG, srm_stat("file_pages") - pages);
 	folios = large_folios(self->file);
-	TH_LOG("%lu pages, %ld folios of several", LONG, folios);
-	EXPECT_LE((long)LONG / REGION / 2, folios);
+	TH_LOG("%lu pages, %ld folios of several pages", LONG, folios);
+	EXPECT_LE((long)LONG / GROUP / 2, folios);
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
 	missed = srm_stat("missed") - missed;
 	EXPECT_LE(missed, (long)LONG / 20);
@@ -353,8 +348,8 @@ TEST_F_TIMEOUT(srm_folios, large_folios_have_one_region, 120)
 	EXPECT_EQ(0, uneven(self->color, LONG));
 }
 
-/* What it costs is a sixteenth of the cache, with 16 colors as with 64. */
-TEST_F_TIMEOUT(srm_folios, auto_region_order, 120)
+/* A color group is a sixteenth of the cache, with 16 colors as with 64. */
+TEST_F_TIMEOUT(srm_folios, auto_group_order, 120)
 {
 	long folios;
 
@@ -371,8 +366,8 @@ TEST_F_TIMEOUT(srm_folios, auto_region_order, 120)
 	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
 	ASSERT_EQ(0, srm_read_file(self->file, LONG));
 	folios = large_folios(self->file);
-	TH_LOG("%lu pages, %ld folios of several", LONG, folios);
-	EXPECT_LE((long)LONG / REGION / 2, folios);
+	TH_LOG("%lu pages, %ld folios of several pages", LONG, folios);
+	EXPECT_LE((long)LONG / GROUP / 2, folios);
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
 	EXPECT_EQ(0, outside(self->color, LONG));
 	EXPECT_EQ(0, uneven(self->color, LONG));

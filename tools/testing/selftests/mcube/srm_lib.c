@@ -14,7 +14,7 @@
 
 #define CGROUP_NODE	MCUBE_CGROUPS "/mcube-selftest-node"
 
-/* NULL, or why there is nothing to test. */
+/* NULL, or the reason why nothing can be tested. */
 const char *srm_unusable(void)
 {
 	const char *why = mcube_unusable();
@@ -24,16 +24,16 @@ const char *srm_unusable(void)
 	return why;
 }
 
-/* The tunables as they are after boot; the policy is off. */
+/* The tunables as after boot; the policy is off. */
 void srm_defaults(void)
 {
 	mcube_write(MCUBE_SRM "tl", "256");
-	mcube_write(MCUBE_SRM "mode", "runs");
-	mcube_write(MCUBE_SRM "region_order", "auto");
+	mcube_write(MCUBE_SRM "mode", SRM_MODE_SEGMENTS);
+	mcube_write(MCUBE_SRM SRM_GROUP_ORDER, "auto");
 	mcube_write(MCUBE_SRM "reserve", "1");
-	mcube_write(MCUBE_SRM "rescan", "16");
+	mcube_write(MCUBE_SRM SRM_REUSE, "16");
 	mcube_write(MCUBE_SRM "vm_hop", "1");
-	mcube_write(MCUBE_SRM "refill", "1");
+	mcube_write(MCUBE_SRM SRM_RECLAIM, "1");
 }
 
 long srm_stat(const char *name)
@@ -50,16 +50,17 @@ void srm_forget_files(void)
 	mcube_write("/proc/sys/vm/drop_caches", "3");
 }
 
-/* Off and on: what files and tasks remember is void. */
+/* Off and on: files and tasks lose their segments. */
 int srm_restart(void)
 {
 	return mcube_write(MCUBE_SRM "enabled", "0") ?: mcube_write(MCUBE_SRM "enabled", "1");
 }
 
 /*
- * From here on this process runs on the first CPU, and its pages are the first
- * node's: the page allocator goes to another node and back at a watermark, and
- * runs are dealt by what each has.  Return: why they cannot be, or NULL.
+ * From here on this process runs on the first CPU, and its pages come from the
+ * first node.  At a watermark the page allocator would go to another node and
+ * back, and each node selects the colors of its own segments.  Return: NULL, or
+ * the reason why the process cannot stay.
  */
 const char *srm_stay_on_node(void)
 {
@@ -73,13 +74,13 @@ const char *srm_stay_on_node(void)
 	return mcube_write(CGROUP_NODE "/cgroup.procs", "0") ? "cannot enter a cpuset" : NULL;
 }
 
-/* When that process is gone. */
+/* Called when the process has ended. */
 void srm_leave_node(void)
 {
 	rmdir(CGROUP_NODE);
 }
 
-/* Free pages of that node. */
+/* Free pages of the first node. */
 long srm_free_pages(void)
 {
 	return mcube_field(mcube_max_node() ? MCUBE_NODES "/node0/vmstat" : "/proc/vmstat",
@@ -119,7 +120,7 @@ int srm_read_file(const char *path, size_t pages)
 	return ret;
 }
 
-/* Colors of cached pages from page @first on; what is not cached is read. */
+/* Colors of cached pages from page @first on; other pages are read in. */
 int srm_colors_at(const struct mcube_dim *dim, const char *path, size_t first,
 		  size_t pages, unsigned int *color)
 {
@@ -172,22 +173,22 @@ int srm_memory_colors(const struct mcube_dim *dim, size_t pages,
 	return ret;
 }
 
-/* Pages that have not the color of the first one of their run. */
-size_t srm_strays(const unsigned int *color, size_t pages, size_t run)
+/* Pages whose color differs from that of the first page of their segment. */
+size_t srm_strays(const unsigned int *color, size_t pages, size_t segment)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < pages; i++)
-		n += color[i] != color[i / run * run];
+		n += color[i] != color[i / segment * segment];
 	return n;
 }
 
-/* Runs that have the color of the one before. */
-size_t srm_repeats(const unsigned int *color, size_t pages, size_t run)
+/* Segments that have the color of the segment before. */
+size_t srm_repeats(const unsigned int *color, size_t pages, size_t segment)
 {
 	size_t i, n = 0;
 
-	for (i = run; i < pages; i += run)
-		n += color[i] == color[i - run];
+	for (i = segment; i < pages; i += segment)
+		n += color[i] == color[i - segment];
 	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of SRM-buffer share: files of known contents, and the colors
- * of their cached pages.
+ * Functions that the tests of SRM-buffer share: files of known contents, and
+ * the colors of their cached pages.
  */
 #ifndef _SELFTEST_MCUBE_SRM_LIB_H
 #define _SELFTEST_MCUBE_SRM_LIB_H
@@ -28,7 +28,7 @@ int srm_file_colors(const struct mcube_dim *dim, const char *path, size_t pages,
 		    unsigned int *color);
 int srm_memory_colors(const struct mcube_dim *dim, size_t pages,
 		      unsigned int *color);
-size_t srm_strays(const unsigned int *color, size_t pages, size_t run);
-size_t srm_repeats(const unsigned int *color, size_t pages, size_t run);
+size_t srm_strays(const unsigned int *color, size_t pages, size_t segment);
+size_t srm_repeats(const unsigned int *color, size_t pages, size_t segment);
 
 #endif /* _SELFTEST_MCUBE_SRM_LIB_H */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRM-buffer: colors that are reserved for files, and programs, which are used
- * like memory.
+ * SRM-buffer: colors that are reserved for files, and programs, whose files are
+ * used like memory.
  *
- * One of the 16 colors is reserved: while there are frames of it all files have
- * it, and memory has the others.
+ * One of the 16 colors is reserved: while it has free frames all files have that
+ * color, and memory has the others.  The case that uses it up fills memory, and
+ * expects a small machine that has just been booted.
  */
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #define TIGHT		96UL	/* MiB left free: 6 of each color */
 #define RESERVED	0U
 
-FIXTURE(reserve) {
+FIXTURE(srm_reserve) {
 	struct mcube_saved saved;
 	struct mcube_dim dim;
 	char dir[128], file[160];
@@ -35,7 +36,7 @@ static int switch_on(const char *share)
 	       mcube_write(MCUBE_SRM "enabled", "1");
 }
 
-FIXTURE_SETUP(reserve)
+FIXTURE_SETUP(srm_reserve)
 {
 	const char *why = srm_unusable(), *dir;
 
@@ -56,7 +57,7 @@ FIXTURE_SETUP(reserve)
 	ASSERT_EQ(0, switch_on("1"));
 }
 
-FIXTURE_TEARDOWN_PARENT(reserve)
+FIXTURE_TEARDOWN_PARENT(srm_reserve)
 {
 	if (srm_unusable())
 		return;
@@ -71,7 +72,7 @@ FIXTURE_TEARDOWN_PARENT(reserve)
 }
 
 /* How many of the pages have the reserved color? */
-static size_t reserved(FIXTURE_DATA(reserve) *self, size_t first, size_t pages)
+static size_t reserved(FIXTURE_DATA(srm_reserve) *self, size_t first, size_t pages)
 {
 	size_t i, n = 0;
 
@@ -81,7 +82,7 @@ static size_t reserved(FIXTURE_DATA(reserve) *self, size_t first, size_t pages)
 }
 
 /* Pages of the rarest of the other colors. */
-static size_t rarest(FIXTURE_DATA(reserve) *self, size_t pages)
+static size_t rarest(FIXTURE_DATA(srm_reserve) *self, size_t pages)
 {
 	size_t i, least = pages, n[SRM_COLORS] = { 0 };
 
@@ -93,7 +94,7 @@ static size_t rarest(FIXTURE_DATA(reserve) *self, size_t pages)
 	return least;
 }
 
-TEST_F_TIMEOUT(reserve, files_have_the_reserved_color, 120)
+TEST_F_TIMEOUT(srm_reserve, files_have_the_reserved_color, 120)
 {
 	long missed = srm_stat("missed");
 
@@ -103,7 +104,7 @@ TEST_F_TIMEOUT(reserve, files_have_the_reserved_color, 120)
 	EXPECT_EQ(LONG, reserved(self, 0, LONG));
 }
 
-TEST_F_TIMEOUT(reserve, short_files_have_it_too, 120)
+TEST_F_TIMEOUT(srm_reserve, short_files_have_it_too, 120)
 {
 	char path[192];
 	int i;
@@ -117,19 +118,19 @@ TEST_F_TIMEOUT(reserve, short_files_have_it_too, 120)
 	}
 }
 
-TEST_F_TIMEOUT(reserve, memory_hops_over_the_others, 120)
+TEST_F_TIMEOUT(srm_reserve, memory_hops_over_the_others, 120)
 {
 	const size_t pages = 20 * (SRM_COLORS - 1);
 
 	ASSERT_EQ(0, srm_memory_colors(&self->dim, pages, self->color));
-	/* Page tables are not movable, and a page or two may have come otherwise. */
+	/* Page tables are not movable, and a page or two may come another way. */
 	EXPECT_GE(2, reserved(self, 0, pages));
 	EXPECT_LE(18, rarest(self, pages));
 }
 
 /*
- * All memory of the node but so many MiB, by single pages: they come from the
- * pieces, and what is left free is whole blocks.
+ * All memory of the node but @mib MiB, by single pages: the pages come from the
+ * pieces, and whole blocks are left free.
  */
 static char *fill_memory(unsigned long mib, size_t *pages)
 {
@@ -143,8 +144,8 @@ static char *fill_memory(unsigned long mib, size_t *pages)
 	return p;
 }
 
-/* Most of free memory gives what it has of that color, then others have turns. */
-TEST_F_TIMEOUT(reserve, others_when_it_is_used_up, 300)
+/* Three quarters of free memory give their frames of the color, then others. */
+TEST_F_TIMEOUT(srm_reserve, others_when_it_is_exhausted, 300)
 {
 	const char *why = srm_stay_on_node();
 	size_t i, n, head = 0, filled, free;
@@ -161,7 +162,7 @@ TEST_F_TIMEOUT(reserve, others_when_it_is_used_up, 300)
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_EQ(0, switch_on("1"));
 	ASSERT_EQ(0, srm_read_file(self->file, SRM_PAGES_MAX));
-	/* With what others have freed meanwhile. */
+	/* With the pages that others have freed meanwhile. */
 	free = srm_free_pages() + SRM_PAGES_MAX;
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, SRM_PAGES_MAX,
 				     self->color));
@@ -169,11 +170,11 @@ TEST_F_TIMEOUT(reserve, others_when_it_is_used_up, 300)
 		head++;
 	n = reserved(self, head, SRM_PAGES_MAX - head);
 	TH_LOG("%zu pages of the reserved color, then %zu more, of %zu", head, n, free);
-	/* A 16th of three quarters of what is free, and a run that was begun. */
+	/* A 16th of three quarters of free memory, and a segment that was begun. */
 	EXPECT_LE(TL, head);
 	EXPECT_LT(free / SRM_COLORS / 2, head + n);
 	EXPECT_GE(free / SRM_COLORS, head + n);
-	/* The rest in runs: most pages have the color of the one before. */
+	/* The rest in segments: most pages have the color of the page before. */
 	for (n = 0, i = head + 1; i < SRM_PAGES_MAX; i++)
 		n += self->color[i] != self->color[i - 1];
 	EXPECT_GE((SRM_PAGES_MAX - head) / TL * 2, n);
@@ -183,7 +184,7 @@ TEST_F_TIMEOUT(reserve, others_when_it_is_used_up, 300)
 
 /* Colors of the file, mapped to be executed; advice is given first unless -1. */
 static void read_as_program(struct __test_metadata *_metadata,
-			    FIXTURE_DATA(reserve) *self, int advice)
+			    FIXTURE_DATA(srm_reserve) *self, int advice)
 {
 	int fd = open(self->file, O_RDONLY);
 	char *p;
@@ -199,21 +200,21 @@ static void read_as_program(struct __test_metadata *_metadata,
 	munmap(p, LONG * PAGE_SIZE_);
 }
 
-/* Its text is used again by whoever runs it. */
-TEST_F_TIMEOUT(reserve, programs_are_like_memory, 120)
+/* Every process that runs the program uses its text again. */
+TEST_F_TIMEOUT(srm_reserve, programs_are_like_memory, 120)
 {
 	read_as_program(_metadata, self, -1);
 	EXPECT_EQ(0, reserved(self, 0, LONG));
 	EXPECT_LE(LONG / SRM_COLORS / 2, rarest(self, LONG));
 
-	/* Unless somebody says that it is not. */
+	/* Unless advice says that it is not. */
 	srm_forget_files();
 	ASSERT_EQ(0, srm_restart());
 	read_as_program(_metadata, self, POSIX_FADV_NOREUSE);
 	EXPECT_EQ(LONG, reserved(self, 0, LONG));
 }
 
-TEST_F_TIMEOUT(reserve, not_while_it_is_on, 60)
+TEST_F_TIMEOUT(srm_reserve, not_while_it_is_on, 60)
 {
 	EXPECT_EQ(-EBUSY, mcube_write(MCUBE_SRM "reserve", "2"));
 	EXPECT_EQ(1, mcube_read_num(MCUBE_SRM "reserve"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRM-buffer and files that are read again and again: those that fit in the
- * cache get all colors, others stay where they are; and what a program says by
- * posix_fadvise().  Needs the disk that srm.c needs.
+ * SRM-buffer and files that are read again and again: a file that fits in the
+ * cache is recolored to all colors, a larger file keeps its segments; and advice
+ * by posix_fadvise().  Needs the disk that srm_segments.c needs.
  */
 
 #include <errno.h>
@@ -16,13 +16,13 @@
 #include "srm_lib.h"
 
 #define TL		64UL
-#define RESCAN		16UL
-#define SMALL		128UL	/* of SRM_COLORS * RESCAN = 256 that fit */
+#define REUSE		16UL
+#define SMALL		128UL	/* SRM_COLORS * REUSE = 256 pages fit */
 #define LARGE		512UL
 #define FILES		12
 #define SHORT		32UL	/* FILES * SHORT do not fit */
 
-FIXTURE(rescan) {
+FIXTURE(srm_reuse) {
 	struct mcube_saved saved;
 	struct mcube_dim dim;
 	char dir[128], file[160];
@@ -30,7 +30,7 @@ FIXTURE(rescan) {
 	unsigned int color[LARGE];
 };
 
-FIXTURE_SETUP(rescan)
+FIXTURE_SETUP(srm_reuse)
 {
 	const char *why = srm_unusable(), *dir;
 
@@ -41,17 +41,17 @@ FIXTURE_SETUP(rescan)
 	if (!dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
 	snprintf(self->dir, sizeof(self->dir), "%s", dir);
-	snprintf(self->file, sizeof(self->file), "%s/mcube-rescan", dir);
+	snprintf(self->file, sizeof(self->file), "%s/mcube-reuse", dir);
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
-	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "rescan", RESCAN));
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM SRM_REUSE, REUSE));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "reserve", "0"));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 }
 
-FIXTURE_TEARDOWN_PARENT(rescan)
+FIXTURE_TEARDOWN_PARENT(srm_reuse)
 {
 	if (srm_unusable())
 		return;
@@ -64,7 +64,7 @@ FIXTURE_TEARDOWN_PARENT(rescan)
 	mcube_restore(&self->saved);
 }
 
-static void make(struct __test_metadata *_metadata, FIXTURE_DATA(rescan) *self,
+static void make(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reuse) *self,
 		 size_t pages)
 {
 	ASSERT_EQ(0, srm_write_file(self->file, pages));
@@ -73,9 +73,9 @@ static void make(struct __test_metadata *_metadata, FIXTURE_DATA(rescan) *self,
 }
 
 /* Pages of the rarest and of the most frequent color. */
-static void spread_of(struct __test_metadata *_metadata, FIXTURE_DATA(rescan) *self,
-		      const char *path, size_t pages, unsigned int *least,
-		      unsigned int *most)
+static void count_colors(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reuse) *self,
+			 const char *path, size_t pages, unsigned int *least,
+			 unsigned int *most)
 {
 	unsigned int n[SRM_COLORS] = { 0 };
 	size_t i;
@@ -89,85 +89,85 @@ static void spread_of(struct __test_metadata *_metadata, FIXTURE_DATA(rescan) *s
 	}
 }
 
-static void expect_spread(struct __test_metadata *_metadata, FIXTURE_DATA(rescan) *self,
-			  size_t pages)
+static void expect_all_colors(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reuse) *self,
+			      size_t pages)
 {
 	unsigned int least, most;
 
-	spread_of(_metadata, self, self->file, pages, &least, &most);
+	count_colors(_metadata, self, self->file, pages, &least, &most);
 	TH_LOG("%zu pages, %u to %u of each color", pages, least, most);
 	EXPECT_LE(pages / SRM_COLORS / 2, least);
 	EXPECT_GE(pages / SRM_COLORS * 2, most);
 }
 
-static void expect_runs(struct __test_metadata *_metadata, FIXTURE_DATA(rescan) *self,
-			size_t pages)
+static void expect_segments(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reuse) *self,
+			    size_t pages)
 {
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, pages, self->color));
 	EXPECT_EQ(0, srm_strays(self->color, pages, TL));
 }
 
-TEST_F_TIMEOUT(rescan, small_file_gets_all_colors, 120)
+TEST_F_TIMEOUT(srm_reuse, small_file_gets_all_colors, 120)
 {
-	long spread = srm_stat("spread");
+	long recolored = srm_stat(STAT_RECOLORED);
 	int i;
 
 	make(_metadata, self, SMALL);
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, srm_read_file(self->file, SMALL));
-	EXPECT_EQ(spread, srm_stat("spread"));
-	expect_runs(_metadata, self, SMALL);
+	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
+	expect_segments(_metadata, self, SMALL);
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, srm_read_file(self->file, SMALL));
-	spread = srm_stat("spread") - spread;
-	EXPECT_LE((long)SMALL * 9 / 10, spread);
-	EXPECT_GE((long)SMALL, spread);
-	expect_spread(_metadata, self, SMALL);
-	/* And when it comes back; its inode has stayed. */
+	recolored = srm_stat(STAT_RECOLORED) - recolored;
+	EXPECT_LE((long)SMALL * 9 / 10, recolored);
+	EXPECT_GE((long)SMALL, recolored);
+	expect_all_colors(_metadata, self, SMALL);
+	/* And when its pages are read in again; its inode has stayed. */
 	sync();
 	ASSERT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "1"));
 	ASSERT_EQ(0, srm_read_file(self->file, SMALL));
-	expect_spread(_metadata, self, SMALL);
+	expect_all_colors(_metadata, self, SMALL);
 }
 
-TEST_F_TIMEOUT(rescan, large_file_stays_a_stream, 120)
+TEST_F_TIMEOUT(srm_reuse, large_file_stays_a_stream, 120)
 {
-	long spread = srm_stat("spread");
+	long recolored = srm_stat(STAT_RECOLORED);
 	int i;
 
 	make(_metadata, self, LARGE);
 	for (i = 0; i < 5; i++)
 		ASSERT_EQ(0, srm_read_file(self->file, LARGE));
-	EXPECT_EQ(spread, srm_stat("spread"));
-	expect_runs(_metadata, self, LARGE);
+	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
+	expect_segments(_metadata, self, LARGE);
 }
 
-TEST_F_TIMEOUT(rescan, many_files_stay_a_stream, 120)
+TEST_F_TIMEOUT(srm_reuse, many_files_stay_a_stream, 120)
 {
-	long spread = srm_stat("spread");
+	long recolored = srm_stat(STAT_RECOLORED);
 	char path[192];
 	int i, round;
 
 	for (i = 0; i < FILES; i++) {
-		snprintf(path, sizeof(path), "%s/mcube-rescan%d", self->dir, i);
+		snprintf(path, sizeof(path), "%s/mcube-reuse%d", self->dir, i);
 		ASSERT_EQ(0, srm_write_file(path, SHORT));
 	}
 	srm_forget_files();
 	for (round = 0; round < 5; round++)
 		for (i = 0; i < FILES; i++) {
-			snprintf(path, sizeof(path), "%s/mcube-rescan%d", self->dir, i);
+			snprintf(path, sizeof(path), "%s/mcube-reuse%d", self->dir, i);
 			ASSERT_EQ(0, srm_read_file(path, SHORT));
 		}
-	EXPECT_EQ(spread, srm_stat("spread"));
+	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
 	for (i = 0; i < FILES; i++) {
-		snprintf(path, sizeof(path), "%s/mcube-rescan%d", self->dir, i);
+		snprintf(path, sizeof(path), "%s/mcube-reuse%d", self->dir, i);
 		unlink(path);
 	}
 }
 
-TEST_F_TIMEOUT(rescan, by_other_tasks_it_counts_anew, 120)
+TEST_F_TIMEOUT(srm_reuse, other_tasks_count_anew, 120)
 {
-	long spread = srm_stat("spread");
+	long recolored = srm_stat(STAT_RECOLORED);
 	int i, status;
 
 	make(_metadata, self, SMALL);
@@ -177,19 +177,19 @@ TEST_F_TIMEOUT(rescan, by_other_tasks_it_counts_anew, 120)
 		ASSERT_LT(0, wait(&status));
 		EXPECT_EQ(0, status);
 	}
-	EXPECT_EQ(spread, srm_stat("spread"));
-	expect_runs(_metadata, self, SMALL);
+	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
+	expect_segments(_metadata, self, SMALL);
 }
 
-TEST_F_TIMEOUT(rescan, what_is_spread_is_not_moved_again, 120)
+TEST_F_TIMEOUT(srm_reuse, recolored_pages_are_not_moved_again, 120)
 {
-	long spread;
+	long recolored;
 	int i, status;
 
 	make(_metadata, self, SMALL);
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, srm_read_file(self->file, SMALL));
-	spread = srm_stat("spread");
+	recolored = srm_stat(STAT_RECOLORED);
 	if (!fork()) {
 		for (i = 0; i < 5; i++)
 			if (srm_read_file(self->file, SMALL))
@@ -198,22 +198,22 @@ TEST_F_TIMEOUT(rescan, what_is_spread_is_not_moved_again, 120)
 	}
 	ASSERT_LT(0, wait(&status));
 	EXPECT_EQ(0, status);
-	/* Two neighbours have one color by chance here and there. */
-	EXPECT_GE(spread + (long)SMALL / 10, srm_stat("spread"));
-	expect_spread(_metadata, self, SMALL);
+	/* By chance two neighbours have the same color here and there. */
+	EXPECT_GE(recolored + (long)SMALL / 10, srm_stat(STAT_RECOLORED));
+	expect_all_colors(_metadata, self, SMALL);
 }
 
-TEST_F_TIMEOUT(rescan, never_if_told_so, 120)
+TEST_F_TIMEOUT(srm_reuse, never_if_switched_off, 120)
 {
-	long spread = srm_stat("spread");
+	long recolored = srm_stat(STAT_RECOLORED);
 	int i;
 
 	make(_metadata, self, SMALL);
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "rescan", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM SRM_REUSE, "0"));
 	for (i = 0; i < 5; i++)
 		ASSERT_EQ(0, srm_read_file(self->file, SMALL));
-	EXPECT_EQ(spread, srm_stat("spread"));
-	expect_runs(_metadata, self, SMALL);
+	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
+	expect_segments(_metadata, self, SMALL);
 }
 
 static int advise(const char *path, int advice)
@@ -227,36 +227,36 @@ static int advise(const char *path, int advice)
 	return ret;
 }
 
-TEST_F_TIMEOUT(rescan, programs_know_better, 120)
+TEST_F_TIMEOUT(srm_reuse, advice_of_programs, 120)
 {
-	long spread = srm_stat("spread");
+	long recolored = srm_stat(STAT_RECOLORED);
 	int i;
 
-	/* Used once, they say: however often it is read. */
+	/* The program says that it is used once: no number of reads counts. */
 	make(_metadata, self, SMALL);
 	ASSERT_EQ(0, advise(self->file, POSIX_FADV_NOREUSE));
 	for (i = 0; i < 5; i++)
 		ASSERT_EQ(0, srm_read_file(self->file, SMALL));
-	EXPECT_EQ(spread, srm_stat("spread"));
-	expect_runs(_metadata, self, SMALL);
+	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
+	expect_segments(_metadata, self, SMALL);
 
-	/* All of it is needed: at once, and a large file too. */
+	/* The program says that all is needed: at once, and a large file too. */
 	make(_metadata, self, LARGE);
 	ASSERT_EQ(0, advise(self->file, POSIX_FADV_WILLNEED));
 	ASSERT_EQ(0, srm_read_file(self->file, LARGE));
-	expect_spread(_metadata, self, LARGE);
+	expect_all_colors(_metadata, self, LARGE);
 
-	/* NORMAL takes it back. */
+	/* POSIX_FADV_NORMAL takes the advice back. */
 	sync();
 	ASSERT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "1"));
 	ASSERT_EQ(0, advise(self->file, POSIX_FADV_NORMAL));
 	ASSERT_EQ(0, srm_restart());
 	ASSERT_EQ(0, srm_read_file(self->file, LARGE));
-	expect_runs(_metadata, self, LARGE);
+	expect_segments(_metadata, self, LARGE);
 }
 
-/* Memory of another file's inode says nothing of a new one. */
-TEST_F_TIMEOUT(rescan, advice_goes_with_the_file, 120)
+/* A new inode has no advice, whatever the inode had that used its memory. */
+TEST_F_TIMEOUT(srm_reuse, advice_goes_with_the_file, 120)
 {
 	int i;
 
@@ -268,7 +268,7 @@ TEST_F_TIMEOUT(rescan, advice_goes_with_the_file, 120)
 	for (i = 0; i < 20; i++) {
 		make(_metadata, self, SMALL);
 		ASSERT_EQ(0, srm_read_file(self->file, SMALL));
-		expect_runs(_metadata, self, SMALL);
+		expect_segments(_metadata, self, SMALL);
 		ASSERT_EQ(0, unlink(self->file));
 	}
 }

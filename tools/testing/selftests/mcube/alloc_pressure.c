@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The store gives way.
+ * The allocator gives way under memory pressure.
  *
- * Most of the free memory is brought into containers: a process touches it
- * and gives all but a few pages back.  Then others come who the store does
- * not serve: unmovable pages, huge pages, the hugetlb pool.  They must get
- * what they would have got without it, by dissolving containers, and MemFree
- * must tell the truth all the while.
+ * A process brings most of the free memory into containers: it touches memory
+ * and frees all but a few pages.  Then requests come that the allocator does not
+ * serve: unmovable pages, huge pages, the hugetlb pool.  They must get what they
+ * would have got without the allocator, which breaks up containers for them, and
+ * MemFree must tell the truth all the while.
  *
- * All tests fill what there is, which takes long under an emulator.  So a part
- * is set aside in the hugetlb pool before, where nobody touches it.
+ * The bounds hold for memory as a boot leaves it, so each case expects a machine
+ * that has just been booted; a small machine, as each case fills its memory.
  */
 
 #include <errno.h>
@@ -29,10 +29,10 @@
 #define CGROUP		MCUBE_CGROUPS "/mcube-selftest"
 #define LEFT		4L	/* huge pages of a node */
 
-FIXTURE(pressure) {
+FIXTURE(alloc_pressure) {
 	struct mcube_saved saved;
 	struct mcube_memory before;
-	long pool, huge;	/* the hugetlb pool before, and with our part */
+	long pool;		/* huge pages */
 	long boost, min_free;
 };
 
@@ -43,7 +43,7 @@ static void calm_down(void)
 	usleep(200000);
 }
 
-/* A child that shall be killed first if somebody must; 0 or its signal. */
+/* A child that the OOM killer takes first; 0 or its signal. */
 static int hog(size_t pages, const char *hint)
 {
 	int status;
@@ -69,7 +69,7 @@ static int hog(size_t pages, const char *hint)
 	return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
 }
 
-FIXTURE_SETUP(pressure)
+FIXTURE_SETUP(alloc_pressure)
 {
 	const char *why = mcube_unusable();
 
@@ -83,21 +83,12 @@ FIXTURE_SETUP(pressure)
 	mcube_write(THP, "madvise");
 	/* Fallbacks raise the min watermark by up to 1.5 times the high one. */
 	mcube_write(BOOST, "0");
-	self->huge = mcube_set_aside(512);
-	/*
-	 * What the last test left behind: pageblocks that unmovable pages have
-	 * taken over.  Movable ones take them back, and the store takes its
-	 * containers from those.
-	 */
-	hog(mcube_field("/proc/vmstat", "nr_free_pages") / 100 * 85, NULL);
-	calm_down();
-	mcube_drain();
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_TRUE(mcube_memory_settled(&self->before));
 }
 
-/* Nothing may be lost, whatever happened. */
-FIXTURE_TEARDOWN_PARENT(pressure)
+/* No page may be lost. */
+FIXTURE_TEARDOWN_PARENT(alloc_pressure)
 {
 	struct mcube_memory after;
 	const char *why;
@@ -129,8 +120,8 @@ FIXTURE_TEARDOWN_PARENT(pressure)
 enum keep { KEEP_ONE_IN_64, KEEP_ONE_PER_CONTAINER };
 
 /*
- * Bring @share percent of free memory into the store and keep a few pages in
- * use, so that no container goes back by itself.  Return the mapping.
+ * Bring @share percent of free memory into containers and keep a few pages in
+ * use, so that the allocator releases no container by itself.  Return: the mapping.
  */
 static char *park(struct __test_metadata *_metadata, unsigned int share,
 		  enum keep keep, size_t *pages)
@@ -155,7 +146,7 @@ static char *park(struct __test_metadata *_metadata, unsigned int share,
 		if (keep == KEEP_ONE_PER_CONTAINER) {
 			uint64_t c = pfn[i] >> order;
 
-			/* In the lower half: the upper one is free in one piece. */
+			/* In the lower half, so that the upper half is free in one piece. */
 			stay = c < (1 << 20) && !seen[c] &&
 			       !(pfn[i] >> (order - 1) & 1);
 			if (stay)
@@ -167,9 +158,9 @@ static char *park(struct __test_metadata *_metadata, unsigned int share,
 			madvise(p + i * PAGE_SIZE_, PAGE_SIZE_, MADV_DONTNEED);
 	}
 	avail = mcube_stat("free_pages");
-	TH_LOG("%zu pages parked, %zu kept in use, %ld free in the store of %ld",
+	TH_LOG("%zu pages parked, %zu kept in use; %ld of %ld free pages are in containers",
 	       n, kept, avail, mcube_field("/proc/vmstat", "nr_free_pages"));
-	/* Otherwise what follows would prove nothing. */
+	/* Otherwise the rest of the test would prove nothing. */
 	EXPECT_LT(n / 8, avail);
 	EXPECT_LE(8, mcube_stat("containers"));
 	*pages = n;
@@ -186,32 +177,33 @@ static void check_kept(struct __test_metadata *_metadata, const char *p,
 	for (i = 0; i < pages; i++) {
 		size_t value = *(const size_t *)(p + i * PAGE_SIZE_);
 
-		/* Given back and read again it is the zero page. */
+		/* A page that was freed reads as the zero page. */
 		wrong += value && value != i;
 	}
 	EXPECT_EQ(0, wrong);
 }
 
-/* Accounts that are read one after the other: some try finds them equal. */
+/* The accounts are read one after the other: retry until they agree. */
 static void check_truth(struct __test_metadata *_metadata)
 {
-	long memfree, store;
+	long memfree, in_containers;
 	struct mcube_memory m;
 	int try;
 
 	for (try = 0; try < 50; try++) {
 		memfree = mcube_field("/proc/meminfo", "MemFree") / 4;
-		store = mcube_stat("free_pages");
+		in_containers = mcube_stat("free_pages");
 		if (mcube_memory_settled(&m) && labs(memfree - m.free) < 256 &&
-		    labs(store - m.mcube) < 256)
+		    labs(in_containers - m.mcube) < 256)
 			break;
 		usleep(100000);
 	}
 	ASSERT_EQ(m.free, m.buddy + m.mcube) {
 		mcube_memory_print("now", &m);
 	}
-	EXPECT_GE(256, labs(store - m.mcube)) {
-		TH_LOG("stats/free_pages %ld, nr_free_mcube %ld", store, m.mcube);
+	EXPECT_GE(256, labs(in_containers - m.mcube)) {
+		TH_LOG("stats/free_pages %ld, nr_free_mcube %ld", in_containers,
+		       m.mcube);
 	}
 	EXPECT_GE(256, labs(memfree - m.free)) {
 		TH_LOG("MemFree %ld pages, nr_free_pages %ld", memfree, m.free);
@@ -219,7 +211,7 @@ static void check_truth(struct __test_metadata *_metadata)
 	EXPECT_EQ(0, m.listed);
 }
 
-TEST_F_TIMEOUT(pressure, memfree_tells_the_truth, 300)
+TEST_F_TIMEOUT(alloc_pressure, memfree_tells_the_truth, 300)
 {
 	long before = mcube_field("/proc/vmstat", "nr_free_pages"), after;
 	size_t pages;
@@ -227,7 +219,7 @@ TEST_F_TIMEOUT(pressure, memfree_tells_the_truth, 300)
 
 	p = park(_metadata, 80, KEEP_ONE_IN_64, &pages);
 	check_truth(_metadata);
-	/* All but what is kept, its page tables, and per-CPU lists, is free. */
+	/* All is free but pages kept, page tables, and per-CPU lists. */
 	after = mcube_field("/proc/vmstat", "nr_free_pages");
 	EXPECT_LE(before - after, (long)(pages / 64 + pages / 256 + 8192));
 	check_kept(_metadata, p, pages);
@@ -235,9 +227,9 @@ TEST_F_TIMEOUT(pressure, memfree_tells_the_truth, 300)
 	check_truth(_metadata);
 }
 
-TEST_F_TIMEOUT(pressure, transparent_huge_pages, 300)
+TEST_F_TIMEOUT(alloc_pressure, transparent_huge_pages, 300)
 {
-	long dissolved, uncovered, huge, half;
+	long broken_up, uncovered, huge, half;
 	struct mcube_memory m;
 	size_t pages, n, i;
 	char *p, *t;
@@ -245,11 +237,11 @@ TEST_F_TIMEOUT(pressure, transparent_huge_pages, 300)
 	if (mcube_write(THP, "madvise"))
 		SKIP(return, "no transparent huge pages");
 	p = park(_metadata, 85, KEEP_ONE_PER_CONTAINER, &pages);
-	dissolved = mcube_stat("dissolved");
+	broken_up = mcube_stat(STAT_BROKEN_UP);
 	uncovered = mcube_stat("uncovered");
 	/*
-	 * More than the buddy lists can have, plus half of the upper halves;
-	 * the lower ones would need compaction.
+	 * More than the buddy lists can have, plus half of the upper halves of
+	 * containers; the lower halves would need compaction.
 	 */
 	half = mcube_stat("containers") / 2;
 	ASSERT_LE(4, half);
@@ -264,11 +256,11 @@ TEST_F_TIMEOUT(pressure, transparent_huge_pages, 300)
 	for (i = 0; i < n; i++)
 		t[i * PAGE_SIZE_] = i;
 	huge = mcube_field("/proc/meminfo", "AnonHugePages") / 4 / HUGE_PAGES;
-	TH_LOG("%ld of %zu huge pages, %ld containers dissolved", huge,
-	       n / HUGE_PAGES, mcube_stat("dissolved") - dissolved);
+	TH_LOG("%ld of %zu huge pages, %ld containers broken up", huge,
+	       n / HUGE_PAGES, mcube_stat(STAT_BROKEN_UP) - broken_up);
 	EXPECT_LE(half, huge);
-	EXPECT_LT(dissolved, mcube_stat("dissolved"));
-	/* Compaction may hand a page over directly. */
+	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
+	/* Compaction may hand a huge page over directly, which is not counted. */
 	EXPECT_LE(uncovered + huge * 3 / 4, mcube_stat("uncovered"));
 	for (i = 0; i < n; i++)
 		ASSERT_EQ((char)i, t[i * PAGE_SIZE_]);
@@ -276,72 +268,72 @@ TEST_F_TIMEOUT(pressure, transparent_huge_pages, 300)
 	check_kept(_metadata, p, pages);
 }
 
-TEST_F_TIMEOUT(pressure, hugetlb_pool, 300)
+TEST_F_TIMEOUT(alloc_pressure, hugetlb_pool, 300)
 {
-	long dissolved, want, got, half;
+	long broken_up, want, got, half;
 	struct mcube_memory m;
 	size_t pages;
 	char *p;
 
-	if (self->huge < 0)
+	if (self->pool < 0)
 		SKIP(return, "no hugetlb");
 	p = park(_metadata, 85, KEEP_ONE_PER_CONTAINER, &pages);
-	dissolved = mcube_stat("dissolved");
+	broken_up = mcube_stat(STAT_BROKEN_UP);
 	half = mcube_stat("containers") / 2;
 	ASSERT_LE(4, half);
 	ASSERT_TRUE(mcube_memory_settled(&m));
-	want = self->huge + m.buddy / HUGE_PAGES + half;
+	want = self->pool + m.buddy / HUGE_PAGES + half;
 	ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, want));
-	got = mcube_read_num(MCUBE_POOL) - self->huge;
-	TH_LOG("%ld of %ld huge pages, %ld containers dissolved", got,
-	       want - self->huge, mcube_stat("dissolved") - dissolved);
+	got = mcube_read_num(MCUBE_POOL) - self->pool;
+	TH_LOG("%ld of %ld huge pages, %ld containers broken up", got,
+	       want - self->pool, mcube_stat(STAT_BROKEN_UP) - broken_up);
 	EXPECT_LE(half, got);
-	EXPECT_LT(dissolved, mcube_stat("dissolved"));
+	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 	check_truth(_metadata);
 	check_kept(_metadata, p, pages);
-	/* And back: huge pages that are freed are no pages of the store. */
-	ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, self->huge));
+	/* And back: huge pages that are freed do not go to containers. */
+	ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, self->pool));
 	check_truth(_metadata);
 }
 
 /*
- * Wholly free containers are kept, one part in 64 of a zone, but not from those
- * who ask for larger blocks.
+ * The allocator keeps wholly free containers, up to a 64th of a zone, but gives
+ * them up for requests of larger blocks.
  */
-TEST_F_TIMEOUT(pressure, spares_become_huge_pages, 300)
+TEST_F_TIMEOUT(alloc_pressure, spares_become_huge_pages, 300)
 {
 	long free = mcube_field("/proc/vmstat", "nr_free_pages"), size, most;
-	long returned = mcube_stat("returned"), dissolved, before, after, want, got, had;
+	long returned = mcube_stat(STAT_RELEASED), broken_up, before, after, want, got, had;
 	int nodes = mcube_max_node() + 1;
 
-	if (self->huge < 0)
+	if (self->pool < 0)
 		SKIP(return, "no hugetlb");
-	/* What set_aside() has the pool give back are blocks of that size for sure. */
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order", "9"));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
-	/* Emptied: enough to have spares, and some that are too many. */
+	/* Enough containers to have spares, and more than the allocator keeps. */
 	EXPECT_EQ(0, hog(free / 4, NULL));
 	calm_down();
 	size = 1L << mcube_read_num(MCUBE_ALLOC "container_order");
 	most = self->before.managed / 64 / size;
 	before = mcube_stat("containers");
-	TH_LOG("%ld containers are left, %ld were given back; up to %ld spares",
-	       before, mcube_stat("returned") - returned, most);
-	EXPECT_LT(returned, mcube_stat("returned"));
-	/* The rest is in use here and there: by CPUs, and by page cache. */
+	TH_LOG("%ld containers are left, %ld were released; up to %ld spares",
+	       before, mcube_stat(STAT_RELEASED) - returned, most);
+	EXPECT_LT(returned, mcube_stat(STAT_RELEASED));
+	/* The rest is in use: by CPUs, and by page cache. */
 	EXPECT_LE(before * size - mcube_stat("free_pages"), free / 8);
 	EXPECT_LE(most / 2, before);
 	EXPECT_LE(mcube_stat("free_pages"), (most + 16) * size);
 
 	/*
-	 * All but what watermarks, which are low for that, demand: without page
-	 * cache and swap somebody would be killed for the next page.
+	 * All but what the watermarks demand.  The watermarks are low for that, and
+	 * some is left: without page cache and swap the next page would need the
+	 * OOM killer.
 	 */
 	ASSERT_EQ(0, mcube_write_num(MCUBE_MIN_FREE, 4096 * nodes));
-	dissolved = mcube_stat("dissolved");
-	got = self->huge;
-	do {	/* Again: some of it is freed only now. */
+	broken_up = mcube_stat(STAT_BROKEN_UP);
+	got = self->pool;
+	do {	/* Again: the first round made some of it free. */
 		had = got;
 		want = had + mcube_field("/proc/vmstat", "nr_free_pages") / HUGE_PAGES -
 		       LEFT * nodes;
@@ -349,18 +341,18 @@ TEST_F_TIMEOUT(pressure, spares_become_huge_pages, 300)
 			ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, want));
 		got = mcube_read_num(MCUBE_POOL);
 		after = mcube_stat("containers");
-		TH_LOG("%ld of %ld huge pages, %ld containers dissolved, %ld are left",
-		       got, want, mcube_stat("dissolved") - dissolved, after);
+		TH_LOG("%ld of %ld huge pages, %ld containers broken up, %ld are left",
+		       got, want, mcube_stat(STAT_BROKEN_UP) - broken_up, after);
 	} while (got > had);
-	EXPECT_LT(dissolved, mcube_stat("dissolved"));
+	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 	EXPECT_LT(after, before);
-	/* What is left has no room for another: CPUs own it, or it is in use. */
+	/* No room for another huge page: CPUs own the rest, or its pages are in use. */
 	EXPECT_LE(mcube_stat("free_pages"), 16 * size);
 	check_truth(_metadata);
 }
 
-/* All memory but the reserves can be used, with and without a hint. */
-TEST_F_TIMEOUT(pressure, memory_filled_by_movable_pages, 600)
+/* All memory but the reserves can be used, with a hint and without. */
+TEST_F_TIMEOUT(alloc_pressure, memory_filled_by_movable_pages, 600)
 {
 	static const char * const hints[] = { NULL, "color=3" };
 	long free, reserve;
@@ -369,7 +361,7 @@ TEST_F_TIMEOUT(pressure, memory_filled_by_movable_pages, 600)
 	for (i = 0; i < ARRAY_SIZE(hints); i++) {
 		calm_down();
 		free = mcube_field("/proc/vmstat", "nr_free_pages");
-		/* Watermarks and per-CPU lists go by all memory, not by what is free. */
+		/* Watermarks and per-CPU lists are a share of all memory, not of free memory. */
 		reserve = self->before.managed / 20 + 4096;
 		EXPECT_EQ(0, hog(free - reserve, hints[i])) {
 			TH_LOG("a process of %ld of %ld free pages died, hint %s",
@@ -379,7 +371,7 @@ TEST_F_TIMEOUT(pressure, memory_filled_by_movable_pages, 600)
 	}
 }
 
-TEST_F_TIMEOUT(pressure, out_of_memory, 600)
+TEST_F_TIMEOUT(alloc_pressure, out_of_memory, 600)
 {
 	long free = self->before.free, before = free + self->before.pcp;
 	struct mcube_memory after;
@@ -394,7 +386,7 @@ TEST_F_TIMEOUT(pressure, out_of_memory, 600)
 	check_truth(_metadata);
 }
 
-TEST_F_TIMEOUT(pressure, memcg_limit, 300)
+TEST_F_TIMEOUT(alloc_pressure, memcg_limit, 300)
 {
 	long round;
 
@@ -414,14 +406,10 @@ TEST_F_TIMEOUT(pressure, memcg_limit, 300)
 	check_truth(_metadata);
 }
 
-/*
- * The last two, as the slab pages that they leave behind keep blocks apart.
- *
- * Pipe buffers: order 0, unmovable, more than the buddy lists and the CPUs' have.
- */
-TEST_F_TIMEOUT(pressure, unmovable_pages, 300)
+/* Pipe buffers: order 0, unmovable, more than buddy and per-CPU lists have. */
+TEST_F_TIMEOUT(alloc_pressure, unmovable_pages, 300)
 {
-	long dissolved = mcube_stat("dissolved"), want, got = 0;
+	long broken_up = mcube_stat(STAT_BROKEN_UP), want, got = 0;
 	struct rlimit limit = { 16384, 16384 };
 	size_t pages, i, nr, size = 64 * PAGE_SIZE_;
 	struct mcube_memory m;
@@ -457,10 +445,10 @@ TEST_F_TIMEOUT(pressure, unmovable_pages, 300)
 		}
 		got += done / PAGE_SIZE_;
 	}
-	TH_LOG("%ld unmovable pages taken, %ld containers dissolved", got,
-	       mcube_stat("dissolved") - dissolved);
+	TH_LOG("%ld unmovable pages taken, %ld containers broken up", got,
+	       mcube_stat(STAT_BROKEN_UP) - broken_up);
 	EXPECT_LE(want, got);
-	EXPECT_LT(dissolved, mcube_stat("dissolved"));
+	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 	check_truth(_metadata);
 	check_kept(_metadata, p, pages);
 	for (i = 0; i < nr && pipes[i][0]; i++) {
@@ -470,9 +458,9 @@ TEST_F_TIMEOUT(pressure, unmovable_pages, 300)
 }
 
 /* Datagrams of 32 KiB: order 3 where it can be had, and slab. */
-TEST_F_TIMEOUT(pressure, sockets, 300)
+TEST_F_TIMEOUT(alloc_pressure, sockets, 300)
 {
-	long dissolved = mcube_stat("dissolved"), want, got = 0;
+	long broken_up = mcube_stat(STAT_BROKEN_UP), want, got = 0;
 	struct rlimit limit = { 16384, 16384 };
 	static char data[32768], back[32768];
 	size_t pages, i, nr = 7000;
@@ -501,10 +489,10 @@ TEST_F_TIMEOUT(pressure, sockets, 300)
 			TH_LOG("send: errno %d", errno);
 		}
 	}
-	TH_LOG("%ld pages in %zu sockets, %ld containers dissolved", got, i,
-	       mcube_stat("dissolved") - dissolved);
+	TH_LOG("%ld pages in %zu sockets, %ld containers broken up", got, i,
+	       mcube_stat(STAT_BROKEN_UP) - broken_up);
 	EXPECT_LE(want, got);
-	EXPECT_LT(dissolved, mcube_stat("dissolved"));
+	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 	check_truth(_metadata);
 	check_kept(_metadata, p, pages);
 	for (i = 0; i < nr && pairs[i][0]; i++) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRM-buffer when the page cache fills memory: the color that runs get next has
- * free frames, out of pages that were used once, and what is used again stays.
- * With the classic LRU lists and with MGLRU.  Needs the disk that srm.c needs.
+ * SRM-buffer when the page cache fills memory: the color of the next segment has
+ * free frames, reclaimed from pages that were used once; pages that are used
+ * again stay.  With the classic LRU lists and with MGLRU.  Needs the disk that
+ * srm_segments.c needs.
  *
- * Files are holes, so that the device has no part.  What is not needed of memory
- * is set aside in the hugetlb pool.  Watermarks are low: above high ones a color
- * has frames enough even in full memory, and nothing needs to be evicted for it.
- * Readers stay on one CPU, and pages on its node: a run is dealt by what one node
- * has, and ends when the page allocator goes to another at a watermark.  With low
- * ones it would do so all the time.
+ * Each case fills a node, and expects a small machine that has just been booted.
+ * Files are holes, so the device has no part.  Watermarks are low: above high
+ * watermarks a color has frames enough even in full memory, and SRM-buffer need
+ * not reclaim any.  Readers stay on one CPU, and pages on its node: a segment has
+ * a color of one node, and ends when the page allocator goes to another node at a
+ * watermark.  At low watermarks it would do so all the time.
  */
 
 #include <errno.h>
@@ -25,31 +26,30 @@
 
 #define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 #define PAGES(mib)	((mib) * (MIB / PAGE_SIZE_))
-#define PLAYGROUND	128UL			/* MiB of a node that are left free */
 #define MORE		PAGES(32UL)
-#define TIMES		4			/* that much */
+#define TIMES		4			/* as much as MORE */
 #define KEPT		PAGES(4UL)
 #define CHUNK		(16 * PAGE_SIZE_)
 #define CGROUP		MCUBE_CGROUPS "/mcube-selftest"
 
-FIXTURE(refill) {
+FIXTURE(srm_reclaim) {
 	struct mcube_saved saved;
 	char dir[128], fill[160], more[160], kept[160];
 	char lru_gen[32];
-	long pool, min_free;
+	long min_free;
 	size_t fill_pages;
 	bool mounted;
 };
 
-FIXTURE_VARIANT(refill) {
+FIXTURE_VARIANT(srm_reclaim) {
 	const char *lru_gen;
 };
 
-FIXTURE_VARIANT_ADD(refill, classic) {
+FIXTURE_VARIANT_ADD(srm_reclaim, classic) {
 	.lru_gen = "n",
 };
 
-FIXTURE_VARIANT_ADD(refill, mglru) {
+FIXTURE_VARIANT_ADD(srm_reclaim, mglru) {
 	.lru_gen = "y",
 };
 
@@ -80,21 +80,18 @@ static int stream_part(const char *path, size_t from, size_t pages)
 	return got == CHUNK ? 0 : -EIO;
 }
 
-FIXTURE_SETUP(refill)
+FIXTURE_SETUP(srm_reclaim)
 {
 	const char *why = srm_unusable(), *dir;
 	int nodes = mcube_max_node() + 1;
 	long free;
 
 	mcube_save(&self->saved);
-	self->pool = mcube_read_num(MCUBE_POOL);
 	self->min_free = mcube_read_num(MCUBE_MIN_FREE);
 	if (why)
 		SKIP(return, "%s", why);
 	if (mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen)) < 0)
 		SKIP(return, "no CONFIG_LRU_GEN");
-	if (self->pool < 0)
-		SKIP(return, "no CONFIG_HUGETLBFS");
 	dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);
@@ -109,22 +106,18 @@ FIXTURE_SETUP(refill)
 	ASSERT_EQ(0, mcube_write(LRU_GEN, variant->lru_gen));
 	srm_forget_files();
 	ASSERT_EQ(0, mcube_write_num(MCUBE_MIN_FREE, 8192 * nodes));
-	mcube_set_aside(PLAYGROUND * nodes);
 	free = srm_free_pages();
 	ASSERT_LT((long)MORE, free);
-	/* As large as a huge page: what the pool gives back can be the store's. */
-	ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order", "9"));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "rescan", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM SRM_REUSE, "0"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
-	/* The pool may have found too few blocks. */
 	self->fill_pages = free / 64 * 80;
 	ASSERT_EQ(0, make_hole(self->fill, self->fill_pages));
 	ASSERT_EQ(0, make_hole(self->more, MORE * TIMES));
 	ASSERT_EQ(0, make_hole(self->kept, KEPT));
 }
 
-FIXTURE_TEARDOWN_PARENT(refill)
+FIXTURE_TEARDOWN_PARENT(srm_reclaim)
 {
 	if (srm_unusable())
 		return;
@@ -141,57 +134,55 @@ FIXTURE_TEARDOWN_PARENT(refill)
 		EXPECT_EQ(0, mcube_write(LRU_GEN, strcmp(self->lru_gen, "0x0000") ? "y" : "n"));
 	EXPECT_EQ(0, mcube_off());
 	mcube_write_num(MCUBE_MIN_FREE, self->min_free);
-	if (self->pool >= 0)
-		mcube_write_num(MCUBE_POOL, self->pool);
 	mcube_restore(&self->saved);
 }
 
 /*
- * The first pages may still find what was free in pieces when memory filled up, and
- * miss their color more often: it has to settle.
+ * The first pages may still get frames that were free in pieces when memory filled
+ * up, and miss their color more often: later rounds may not.
  */
-TEST_F_TIMEOUT(refill, runs_keep_their_color, 300)
+TEST_F_TIMEOUT(srm_reclaim, segments_keep_their_color, 300)
 {
-	long refilled, missed, pages;
+	long reclaimed, missed, pages;
 	int i = 0;
 
 	ASSERT_EQ(0, stream_part(self->fill, 0, self->fill_pages));
 	do {
-		refilled = srm_stat("refilled");
+		reclaimed = srm_stat(STAT_RECLAIMED);
 		missed = srm_stat("missed");
 		pages = srm_stat("file_pages");
 		ASSERT_EQ(0, stream_part(self->more, i * MORE, MORE));
-		refilled = srm_stat("refilled") - refilled;
+		reclaimed = srm_stat(STAT_RECLAIMED) - reclaimed;
 		missed = srm_stat("missed") - missed;
 		pages = srm_stat("file_pages") - pages;
 		TH_LOG("%ld pages placed, %ld missed, %ld evicted for them; %ld containers",
-		       pages, missed, refilled, mcube_stat("containers"));
-		/* Later ones were partly read ahead. */
+		       pages, missed, reclaimed, mcube_stat("containers"));
+		/* Later pages were partly read ahead. */
 		EXPECT_LE((long)(i ? MORE * 15 / 16 : MORE), pages);
-		/* Never more than was asked for: what a run takes. */
-		EXPECT_GE((long)MORE * 5 / 4, refilled);
-	} while (++i < TIMES && (!refilled || missed > pages / 20));
-	EXPECT_LT(0, refilled);
+		/* Never more than segments ask for. */
+		EXPECT_GE((long)MORE * 5 / 4, reclaimed);
+	} while (++i < TIMES && (!reclaimed || missed > pages / 20));
+	EXPECT_LT(0, reclaimed);
 	EXPECT_GE(pages / 20, missed);
 }
 
-TEST_F_TIMEOUT(refill, switched_off, 300)
+TEST_F_TIMEOUT(srm_reclaim, switched_off, 300)
 {
-	long refilled;
+	long reclaimed;
 
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "refill", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM SRM_RECLAIM, "0"));
 	ASSERT_EQ(0, stream_part(self->fill, 0, self->fill_pages));
-	refilled = srm_stat("refilled");
+	reclaimed = srm_stat(STAT_RECLAIMED);
 	ASSERT_EQ(0, stream_part(self->more, 0, MORE));
-	EXPECT_EQ(refilled, srm_stat("refilled"));
+	EXPECT_EQ(reclaimed, srm_stat(STAT_RECLAIMED));
 }
 
-TEST_F_TIMEOUT(refill, memory_to_spare, 300)
+TEST_F_TIMEOUT(srm_reclaim, memory_to_spare, 300)
 {
-	long refilled = srm_stat("refilled");
+	long reclaimed = srm_stat(STAT_RECLAIMED);
 
 	ASSERT_EQ(0, stream_part(self->kept, 0, KEPT));
-	EXPECT_EQ(refilled, srm_stat("refilled"));
+	EXPECT_EQ(reclaimed, srm_stat(STAT_RECLAIMED));
 }
 
 /* Pages of a mapping that are in memory. */
@@ -207,7 +198,7 @@ static size_t resident(char *p, size_t pages)
 	return n;
 }
 
-static char *map_kept(FIXTURE_DATA(refill) *self)
+static char *map_kept(FIXTURE_DATA(srm_reclaim) *self)
 {
 	int fd = open(self->kept, O_RDONLY);
 	char *p;
@@ -219,7 +210,7 @@ static char *map_kept(FIXTURE_DATA(refill) *self)
 	return p;
 }
 
-/* A group that is promised @low.  Return: why there can be none, or NULL. */
+/* A cgroup that is promised @low.  Return: NULL, or why there is no cgroup. */
 static const char *make_group(const char *low)
 {
 	if (mcube_make_cgroup(CGROUP, "+memory"))
@@ -231,7 +222,7 @@ static const char *make_group(const char *low)
 	return NULL;
 }
 
-/* Read @kept some times in that group.  Return: the reader's status, or < 0. */
+/* Read @kept some times in that cgroup.  Return: the reader's status, or < 0. */
 static int read_in_group(const char *kept, int times)
 {
 	int status;
@@ -245,12 +236,12 @@ static int read_in_group(const char *kept, int times)
 	return wait(&status) < 0 ? -1 : status;
 }
 
-/* Stream through memory, for which refill evicts, but not of @kept's pages. */
-static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) *self,
+/* Stream through memory: SRM-buffer reclaims pages, but not those of @kept. */
+static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reclaim) *self,
 			const char *low, int times, bool used)
 {
 	const char *why = make_group(low);
-	long refilled, stolen;
+	long reclaimed, stolen;
 	size_t left;
 	int i, n;
 	char *p;
@@ -262,11 +253,12 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) 
 	ASSERT_NE(MAP_FAILED, p);
 	ASSERT_EQ(KEPT, resident(p, KEPT));
 	ASSERT_EQ(0, stream_part(self->fill, 0, self->fill_pages));
-	refilled = srm_stat("refilled");
+	reclaimed = srm_stat(STAT_RECLAIMED);
 	for (i = 0; i < TIMES; i++) {
 		/*
-		 * Twice: what MGLRU has spared and nobody has used since until it
-		 * was the oldest again is for reclaim as used once as any other.
+		 * Twice: MGLRU spares a page that was used again once.  If nobody
+		 * uses the page until it is the oldest again, reclaim takes it for
+		 * a page used once.
 		 */
 		for (n = 0; used && n < 2; n++)
 			ASSERT_EQ(0, stream_part(self->kept, 0, KEPT));
@@ -274,10 +266,10 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) 
 	}
 	left = resident(p, KEPT);
 	munmap(p, KEPT * PAGE_SIZE_);
-	EXPECT_LT(refilled, srm_stat("refilled"));
+	EXPECT_LT(reclaimed, srm_stat(STAT_RECLAIMED));
 	/*
-	 * Reclaim may take some on a node that is full, and counts them; refill may
-	 * not.  A group's counters are added up every two seconds.
+	 * The kernel may reclaim some on a full node, and counts them; SRM-buffer
+	 * may not.  The counters of a cgroup are added up every two seconds.
 	 */
 	sleep(3);
 	stolen = mcube_field(CGROUP "/memory.stat", "pgsteal");
@@ -285,13 +277,13 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(refill) 
 	EXPECT_LE(KEPT * 95 / 100, left + stolen);
 }
 
-TEST_F_TIMEOUT(refill, what_is_used_again_stays, 300)
+TEST_F_TIMEOUT(srm_reclaim, pages_used_again_stay, 300)
 {
 	expect_kept(_metadata, self, "0", 4, true);
 }
 
-/* Once used, but by a group that has been promised it. */
-TEST_F_TIMEOUT(refill, what_is_promised_stays, 300)
+/* Used once, but by a cgroup that has been promised them. */
+TEST_F_TIMEOUT(srm_reclaim, promised_pages_stay, 300)
 {
 	expect_kept(_metadata, self, "64M", 1, false);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Did the boot parameters take effect?
+ * Boot parameters of the allocator and of the address map take effect.
  *
- * Compares /proc/cmdline with sysfs, so that it means most when run under
- * several command lines.  A valid parameter must show in sysfs, a bad one must
- * have left the default.  Nothing may have been changed since boot.
+ * The test compares /proc/cmdline with sysfs, so several command lines say more
+ * than one.  A valid parameter must show in sysfs; after a bad parameter the
+ * default must stand.  No setting may have changed since boot.
  */
 
 #include <ctype.h>
@@ -12,11 +12,11 @@
 #include "../kselftest_harness.h"
 #include "mcube_lib.h"
 
-FIXTURE(boot) {
+FIXTURE(alloc_boot) {
 	char cmdline[4096];
 };
 
-FIXTURE_SETUP(boot)
+FIXTURE_SETUP(alloc_boot)
 {
 	const char *why = mcube_unusable();
 
@@ -26,11 +26,11 @@ FIXTURE_SETUP(boot)
 				sizeof(self->cmdline)));
 }
 
-FIXTURE_TEARDOWN(boot)
+FIXTURE_TEARDOWN(alloc_boot)
 {
 }
 
-/* The last value of a parameter, quotes taken off; NULL if it is not there. */
+/* The last value of a parameter without its quotes, or NULL. */
 static char *parameter(const char *cmdline, const char *name)
 {
 	size_t len = strlen(name);
@@ -60,7 +60,7 @@ static char *parameter(const char *cmdline, const char *name)
 	return found;
 }
 
-/* 1, 0, or -1 for what the kernel takes for neither. */
+/* 1, 0, or -1 for a text that the kernel takes for neither. */
 static int boolean(const char *text)
 {
 	if (!text || !*text)
@@ -76,7 +76,7 @@ static int boolean(const char *text)
 	return -1;
 }
 
-TEST_F(boot, alloc)
+TEST_F(alloc_boot, alloc)
 {
 	char *text = parameter(self->cmdline, "mcube.alloc");
 
@@ -90,18 +90,18 @@ TEST_F(boot, alloc)
 	free(text);
 }
 
-TEST_F(boot, seed)
+TEST_F(alloc_boot, fill_order)
 {
-	char *text = parameter(self->cmdline, "mcube.seed"), seed[32];
+	char *text = parameter(self->cmdline, PARAMETER_FILL_ORDER), order[32];
 
-	TH_LOG("mcube.seed=%s", text ? text : "(not given)");
-	ASSERT_EQ(0, mcube_seed(seed, sizeof(seed)));
-	EXPECT_STREQ(text && !strcmp(text, "paper") ? "paper" : "shuffle", seed);
+	TH_LOG(PARAMETER_FILL_ORDER "=%s", text ? text : "(not given)");
+	ASSERT_EQ(0, mcube_fill_order(order, sizeof(order)));
+	EXPECT_STREQ(text && !strcmp(text, "paper") ? "paper" : "shuffle", order);
 	free(text);
 }
 
 /*
- * Whether a map is valid, the kernel says best: what it would take from sysfs
+ * The kernel itself says whether a map is valid: a map that it takes from sysfs
  * it must have taken at boot, and in the same form.
  */
 static void check_map(struct __test_metadata *_metadata, const char *cmdline,
@@ -132,7 +132,7 @@ static void check_map(struct __test_metadata *_metadata, const char *cmdline,
 			TH_LOG("source is %s", source);
 		}
 	} else {
-		/* Refused: not what was asked for, and not from there. */
+		/* Refused: another map is in force, and it has another source. */
 		EXPECT_STRNE(text, now);
 		EXPECT_EQ(NULL, strstr(source, expect)) {
 			TH_LOG("source is %s", source);
@@ -143,12 +143,12 @@ static void check_map(struct __test_metadata *_metadata, const char *cmdline,
 	free(text);
 }
 
-TEST_F(boot, color_map)
+TEST_F(alloc_boot, color_map)
 {
 	check_map(_metadata, self->cmdline, "color");
 }
 
-TEST_F(boot, bank_map)
+TEST_F(alloc_boot, bank_map)
 {
 	check_map(_metadata, self->cmdline, "bank");
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Those who look for pages by address find their way round the store.
+ * Code that looks for pages by address works with the mcube allocator on.
  *
  * Compaction and huge pages with memory in small pieces, migration of pages
- * that came from the store, soft offlining of pages in use and of pages that
- * are free in the store, contiguous allocations through the hugetlb pool.
+ * that came from containers, soft offlining of pages in use and of pages that
+ * are free in containers, contiguous allocations through the hugetlb pool.
+ *
+ * How much compaction finds depends on where the pages in use lie: each case
+ * expects a machine that has just been booted.
  */
 
 #include <errno.h>
@@ -24,37 +27,32 @@
 #define UNPOISON	"/sys/kernel/debug/hwpoison/unpoison-pfn"
 #define GIGANTIC	"/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
 
-/* A huge page of 1 GiB is to be had only where there is more than that. */
+/* A huge page of 1 GiB needs more free memory than that. */
 #define ENOUGH		(3 * 1024 * (long)(MIB / PAGE_SIZE_))
 
-FIXTURE(compaction) {
+FIXTURE(alloc_compaction) {
 	struct mcube_saved saved;
 	struct mcube_memory before;
 	char *p;
 	size_t n, kept;
-	long pool;
 };
 
 /*
- * Nearly all memory in the store with every eighth page in use, so that no
- * huge page is to be had without moving something.
+ * Nearly all memory is in containers with every eighth page in use, so that no
+ * huge page can be had without migration.
  */
-FIXTURE_SETUP(compaction)
+FIXTURE_SETUP(alloc_compaction)
 {
 	const char *why = mcube_unusable();
 	size_t i;
 
 	mcube_save(&self->saved);
-	self->pool = mcube_read_num(MCUBE_POOL);
 	if (why)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
-	if (mcube_field("/proc/vmstat", "nr_free_pages") < ENOUGH)
-		mcube_set_aside(1024);
 	mcube_write(THP "enabled", "madvise");
 	mcube_write(THP "defrag", "madvise");
 	mcube_write("/proc/sys/vm/drop_caches", "3");
-	mcube_drain();
 	ASSERT_TRUE(mcube_memory_settled(&self->before));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	self->n = self->before.free / 100 * 80;
@@ -72,7 +70,7 @@ FIXTURE_SETUP(compaction)
 }
 
 static void check_kept(struct __test_metadata *_metadata,
-		       FIXTURE_DATA(compaction) *self)
+		       FIXTURE_DATA(alloc_compaction) *self)
 {
 	size_t i, wrong = 0;
 
@@ -81,14 +79,13 @@ static void check_kept(struct __test_metadata *_metadata,
 	EXPECT_EQ(0, wrong);
 }
 
-FIXTURE_TEARDOWN_PARENT(compaction)
+FIXTURE_TEARDOWN_PARENT(alloc_compaction)
 {
 	struct mcube_memory after;
 	const char *why;
 
 	if (mcube_unusable())
 		return;
-	mcube_write_num(MCUBE_POOL, self->pool);
 	EXPECT_EQ(0, mcube_off());
 	mcube_write("/proc/sys/vm/drop_caches", "3");
 	usleep(300000);
@@ -116,7 +113,7 @@ static char *map_huge(size_t huge)
 	return madvise(p, huge * align, MADV_HUGEPAGE) ? NULL : p;
 }
 
-TEST_F_TIMEOUT(compaction, compact_memory, 300)
+TEST_F_TIMEOUT(alloc_compaction, compact_memory, 300)
 {
 	struct mcube_memory m;
 
@@ -126,7 +123,7 @@ TEST_F_TIMEOUT(compaction, compact_memory, 300)
 	EXPECT_EQ(m.free, m.buddy + m.mcube);
 }
 
-TEST_F_TIMEOUT(compaction, huge_pages, 300)
+TEST_F_TIMEOUT(alloc_compaction, huge_pages, 300)
 {
 	long got, want = self->n / HUGE_PAGES / 4;
 	long moved = mcube_field("/proc/vmstat", "pgmigrate_success");
@@ -142,14 +139,14 @@ TEST_F_TIMEOUT(compaction, huge_pages, 300)
 	got = mcube_field("/proc/meminfo", "AnonHugePages") / 4 / HUGE_PAGES;
 	moved = mcube_field("/proc/vmstat", "pgmigrate_success") - moved;
 	TH_LOG("%ld of %ld huge pages, %ld pages moved", got, want, moved);
-	/* Some anyhow; how many is compaction's affair. */
+	/* Some at least; compaction decides how many. */
 	EXPECT_LE(want / 4, got);
 	for (i = 0; i < want * HUGE_PAGES; i++)
 		ASSERT_EQ((char)i, t[i * PAGE_SIZE_]);
 	check_kept(_metadata, self);
 }
 
-TEST_F_TIMEOUT(compaction, migrate_between_nodes, 300)
+TEST_F_TIMEOUT(alloc_compaction, migrate_between_nodes, 300)
 {
 	unsigned long nodes[2] = { 1, 2 };
 	size_t count, i, on_node = 0;
@@ -173,7 +170,7 @@ TEST_F_TIMEOUT(compaction, migrate_between_nodes, 300)
 			on_node += status[i] == round % 2;
 		EXPECT_LE(count * 9 / 10, on_node);
 	}
-	/* All of the process, there and back. */
+	/* The whole process, there and back. */
 	EXPECT_LE(0, syscall(SYS_migrate_pages, 0, 64, &nodes[0], &nodes[1]));
 	EXPECT_LE(0, syscall(SYS_migrate_pages, 0, 64, &nodes[1], &nodes[0]));
 	check_kept(_metadata, self);
@@ -187,8 +184,8 @@ static bool unpoison(uint64_t pfn)
 	return !mcube_write(UNPOISON, text);
 }
 
-/* In use: the content moves, the frame goes; it must not be handed out. */
-TEST_F_TIMEOUT(compaction, soft_offline_pages_in_use, 120)
+/* In use: the content migrates, and nobody may get the frame again. */
+TEST_F_TIMEOUT(alloc_compaction, soft_offline_pages_in_use, 120)
 {
 	uint64_t pfn[16], now;
 	size_t i;
@@ -217,17 +214,17 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Free in the store: the container must give the frame up. */
-TEST_F_TIMEOUT(compaction, soft_offline_pages_free_in_the_store, 120)
+/* Free in a container: the allocator must give the frame up. */
+TEST_F_TIMEOUT(alloc_compaction, soft_offline_pages_free_in_containers, 120)
 {
 	uint64_t pfn[16], *now;
 	size_t n = 4096, i, k, found = 0, hits = 0;
 	char text[32], *t;
-	long dissolved;
+	long broken_up;
 
 	if (!mcube_exists(SOFT_OFFLINE) || !mcube_exists(UNPOISON))
 		SKIP(return, "no CONFIG_HWPOISON_INJECT to mend pages again");
-	/* Frames that are free for sure: taken from the store, given back. */
+	/* These frames are free for sure: they were allocated and freed. */
 	t = mcube_map_anon(n);
 	now = calloc(self->n, sizeof(*now));
 	ASSERT_NE(NULL, t);
@@ -239,7 +236,7 @@ TEST_F_TIMEOUT(compaction, soft_offline_pages_free_in_the_store, 120)
 		pfn[i] = now[i * n / 16];
 	munmap(t, n * PAGE_SIZE_);
 
-	dissolved = mcube_stat("dissolved");
+	broken_up = mcube_stat(STAT_BROKEN_UP);
 	for (i = 0; i < 16; i++) {
 		snprintf(text, sizeof(text), "%#llx",
 			 (unsigned long long)pfn[i] * PAGE_SIZE_);
@@ -248,12 +245,12 @@ TEST_F_TIMEOUT(compaction, soft_offline_pages_free_in_the_store, 120)
 		else
 			pfn[i] = 0;
 	}
-	TH_LOG("%zu of 16 frames went offline, %ld containers dissolved", found,
-	       mcube_stat("dissolved") - dissolved);
+	TH_LOG("%zu of 16 frames went offline, %ld containers broken up", found,
+	       mcube_stat(STAT_BROKEN_UP) - broken_up);
 	EXPECT_LE(12, found);
-	EXPECT_LT(dissolved, mcube_stat("dissolved"));
+	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 
-	/* Nobody gets such a frame, however much he asks for. */
+	/* Nobody gets such a frame, whatever the size of the request. */
 	n = mcube_field("/proc/vmstat", "nr_free_pages") / 100 * 80;
 	n = n < self->n ? n : self->n;
 	t = mcube_map_anon(n);
@@ -273,9 +270,9 @@ TEST_F_TIMEOUT(compaction, soft_offline_pages_free_in_the_store, 120)
 }
 
 /* Huge pages of 1 GiB come from alloc_contig_pages(): isolation, migration. */
-TEST_F_TIMEOUT(compaction, contiguous_allocation, 300)
+TEST_F_TIMEOUT(alloc_compaction, contiguous_allocation, 300)
 {
-	long dissolved = mcube_stat("dissolved"), got;
+	long broken_up = mcube_stat(STAT_BROKEN_UP), got;
 
 	if (!mcube_exists(GIGANTIC))
 		SKIP(return, "no huge pages of 1 GiB");
@@ -283,22 +280,22 @@ TEST_F_TIMEOUT(compaction, contiguous_allocation, 300)
 		SKIP(return, "too little memory for a huge page of 1 GiB");
 	ASSERT_EQ(0, mcube_write(GIGANTIC, "1"));
 	got = mcube_read_num(GIGANTIC);
-	TH_LOG("%ld huge pages of 1 GiB, %ld containers dissolved", got,
-	       mcube_stat("dissolved") - dissolved);
+	TH_LOG("%ld huge pages of 1 GiB, %ld containers broken up", got,
+	       mcube_stat(STAT_BROKEN_UP) - broken_up);
 	if (!got) {
-		/* Something unmovable in every GiB is not the store's fault. */
+		/* An unmovable page in every GiB is not the allocator's fault. */
 		ASSERT_EQ(0, mcube_off());
 		mcube_write(GIGANTIC, "1");
 		got = mcube_read_num(GIGANTIC);
 		mcube_write(GIGANTIC, "0");
 		check_kept(_metadata, self);
 		if (!got)
-			SKIP(return, "not with the store off either");
+			SKIP(return, "not with the allocator off either");
 		ASSERT_FALSE(got) {
-			TH_LOG("only with the store off");
+			TH_LOG("only with the allocator off");
 		}
 	}
-	EXPECT_LT(dissolved, mcube_stat("dissolved"));
+	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 	ASSERT_EQ(0, mcube_write(GIGANTIC, "0"));
 	check_kept(_metadata, self);
 }

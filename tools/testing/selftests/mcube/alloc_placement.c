@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Do pages land where the policy says?
+ * Pages land where the policy says.
  *
- * Touches memory, reads the page frames through /proc/self/pagemap and works
- * out their colors and banks from the map's text, with code that shares
- * nothing with the kernel's.  First the stock allocator, so that the measure
- * of runs is known to see them, then both seeds, then hints.
+ * The test touches memory, reads the page frames through /proc/self/pagemap and
+ * computes their colors and banks from the text of the map, with code that it
+ * does not share with the kernel.  The page allocator comes first, which shows
+ * that the measure of neighbours sees neighbours; then both fill orders, then
+ * hints.
  */
 
 #include <fcntl.h>
@@ -17,13 +18,13 @@
 
 #define MANY	4096U
 
-FIXTURE(placement) {
+FIXTURE(alloc_placement) {
 	struct mcube_saved saved;
 	struct mcube_dim color, bank;
 	uint64_t pfn[MANY];
 };
 
-FIXTURE_SETUP(placement)
+FIXTURE_SETUP(alloc_placement)
 {
 	const char *why = mcube_unusable();
 
@@ -38,7 +39,7 @@ FIXTURE_SETUP(placement)
 	ASSERT_EQ(3, self->bank.nr_masks);
 }
 
-FIXTURE_TEARDOWN_PARENT(placement)
+FIXTURE_TEARDOWN_PARENT(alloc_placement)
 {
 	if (!mcube_unusable())
 		mcube_restore(&self->saved);
@@ -62,8 +63,8 @@ static char *touch(unsigned int n, uint64_t *pfn)
 	return p;
 }
 
-/* Neighbours in time that are neighbours in memory, either way, in percent. */
-static unsigned int runs(const uint64_t *pfn, unsigned int n)
+/* Pages whose frame lies before or behind the last page's, in percent. */
+static unsigned int neighbours(const uint64_t *pfn, unsigned int n)
 {
 	unsigned int i, hits = 0;
 
@@ -97,7 +98,7 @@ static unsigned int count_equal(const struct mcube_dim *d, unsigned int value,
 	return sum;
 }
 
-/* Pages to ask for when only one in @share can be right. */
+/* Pages to ask for when one free page in @share can be right. */
 static unsigned int affordable(unsigned int share, unsigned int most)
 {
 	long free = mcube_field("/proc/vmstat", "nr_free_pages");
@@ -106,20 +107,20 @@ static unsigned int affordable(unsigned int share, unsigned int most)
 	return n < most ? n : most;
 }
 
-TEST_F_TIMEOUT(placement, stock_allocator_gives_runs, 120)
+TEST_F_TIMEOUT(alloc_placement, page_allocator_gives_neighbours, 120)
 {
 	char *p;
 
 	ASSERT_EQ(0, mcube_off());
-	mcube_drain();
 	mcube_pin(0);
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
-	TH_LOG("%u %% of pages lie beside their predecessor", runs(self->pfn, MANY));
-	EXPECT_GE(runs(self->pfn, MANY), 30);
+	TH_LOG("%u %% of pages lie beside their predecessor",
+	       neighbours(self->pfn, MANY));
+	EXPECT_GE(neighbours(self->pfn, MANY), 30);
 }
 
-TEST_F_TIMEOUT(placement, shuffle_spreads, 120)
+TEST_F_TIMEOUT(alloc_placement, shuffle_spreads, 120)
 {
 	unsigned int i, colors = 0, banks = 0, windows = MANY / 32;
 	long served, fallback;
@@ -138,21 +139,21 @@ TEST_F_TIMEOUT(placement, shuffle_spreads, 120)
 		banks += count_values(&self->bank, self->pfn + 32 * i, 32);
 	}
 	TH_LOG("%u %% of pages lie beside their predecessor",
-	       runs(self->pfn, MANY));
+	       neighbours(self->pfn, MANY));
 	TH_LOG("32 faults cover %u.%02u of 16 colors, %u.%02u of 8 banks",
 	       colors / windows, colors * 100 / windows % 100,
 	       banks / windows, banks * 100 / windows % 100);
-	EXPECT_LE(runs(self->pfn, MANY), 5);
+	EXPECT_LE(neighbours(self->pfn, MANY), 5);
 	EXPECT_GE(colors, 11 * windows);
 	EXPECT_GE(banks, 7 * windows);
-	/* Every page came from the store or was counted as missed. */
+	/* Every page came from the allocator or was counted as a fallback. */
 	EXPECT_GE(served + fallback, MANY);
 	EXPECT_GE(served, MANY - MANY / 20);
 	EXPECT_LE(served, MANY + 1024);
 }
 
-/* The paper's order: a container's first 32 frames fall on one color. */
-TEST_F_TIMEOUT(placement, paper_order_is_as_known, 120)
+/* The paper's order: the first 32 frames of a container have one color. */
+TEST_F_TIMEOUT(alloc_placement, paper_order_is_as_known, 120)
 {
 	unsigned int i, start, fresh = 0, order, full = 0, best, c;
 	char *p;
@@ -163,9 +164,9 @@ TEST_F_TIMEOUT(placement, paper_order_is_as_known, 120)
 	mcube_pin(0);
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
-	EXPECT_LE(runs(self->pfn, MANY), 5);
+	EXPECT_LE(neighbours(self->pfn, MANY), 5);
 
-	/* Where a new container begins, look at what comes first. */
+	/* Where a new container begins, look at its first frames. */
 	for (start = 1; start + 32 < MANY; start++) {
 		if (self->pfn[start] >> order == self->pfn[start - 1] >> order)
 			continue;
@@ -184,9 +185,9 @@ TEST_F_TIMEOUT(placement, paper_order_is_as_known, 120)
 	EXPECT_EQ(fresh, full);
 }
 
-/* Touch under a hint; all but counted fallbacks must obey. */
+/* Touch pages under a hint; all but counted fallbacks must obey. */
 static void check_hint(struct __test_metadata *_metadata,
-		       FIXTURE_DATA(placement) *self, const char *hint,
+		       FIXTURE_DATA(alloc_placement) *self, const char *hint,
 		       int color, int bank, unsigned int n)
 {
 	long colored = mcube_stat("colored"), fallback = mcube_stat("fallback");
@@ -212,12 +213,12 @@ static void check_hint(struct __test_metadata *_metadata,
 	EXPECT_LE(n - good, fallback);
 	EXPECT_GE(colored, good);
 	EXPECT_LE(colored, n + 256);
-	/* With that much free memory it has no excuse. */
+	/* So much memory is free that more fallbacks have no excuse. */
 	EXPECT_LE(fallback, n / 10);
 	munmap(p, n * PAGE_SIZE_);
 }
 
-TEST_F_TIMEOUT(placement, hint_color, 300)
+TEST_F_TIMEOUT(alloc_placement, hint_color, 300)
 {
 	unsigned int n = affordable(16, 512), c;
 	char hint[64];
@@ -228,7 +229,7 @@ TEST_F_TIMEOUT(placement, hint_color, 300)
 	}
 }
 
-TEST_F_TIMEOUT(placement, hint_bank, 300)
+TEST_F_TIMEOUT(alloc_placement, hint_bank, 300)
 {
 	unsigned int n = affordable(8, 512), b;
 	char hint[64];
@@ -239,7 +240,7 @@ TEST_F_TIMEOUT(placement, hint_bank, 300)
 	}
 }
 
-TEST_F_TIMEOUT(placement, hint_color_and_bank, 300)
+TEST_F_TIMEOUT(alloc_placement, hint_color_and_bank, 300)
 {
 	unsigned int n = affordable(128, 256), i;
 	char hint[64];
@@ -250,8 +251,8 @@ TEST_F_TIMEOUT(placement, hint_color_and_bank, 300)
 	}
 }
 
-/* Colored and freed again and again: the store must not decay. */
-TEST_F_TIMEOUT(placement, hint_holds_when_memory_is_reused, 300)
+/* Colored and freed again and again: the allocator must not decay. */
+TEST_F_TIMEOUT(alloc_placement, hint_holds_when_memory_is_reused, 300)
 {
 	unsigned int n = affordable(16, 256), round;
 
@@ -259,7 +260,7 @@ TEST_F_TIMEOUT(placement, hint_holds_when_memory_is_reused, 300)
 		check_hint(_metadata, self, "color=7", 7, -1, n);
 }
 
-TEST_F_TIMEOUT(placement, small_containers, 300)
+TEST_F_TIMEOUT(alloc_placement, small_containers, 300)
 {
 	unsigned int n = affordable(16, 512);
 	char *p;
@@ -272,11 +273,11 @@ TEST_F_TIMEOUT(placement, small_containers, 300)
 	mcube_pin(0);
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
-	EXPECT_LE(runs(self->pfn, MANY), 5);
+	EXPECT_LE(neighbours(self->pfn, MANY), 5);
 }
 
 /* Three channels: not linear over XOR, hence a table. */
-TEST_F_TIMEOUT(placement, table_map, 300)
+TEST_F_TIMEOUT(alloc_placement, table_map, 300)
 {
 	unsigned int n = affordable(6, 512), b;
 	char hint[64];
@@ -292,7 +293,7 @@ TEST_F_TIMEOUT(placement, table_map, 300)
 	}
 }
 
-TEST_F_TIMEOUT(placement, hint_is_inherited_and_cleared, 120)
+TEST_F_TIMEOUT(alloc_placement, hint_is_inherited_and_cleared, 120)
 {
 	unsigned int n = affordable(16, 256);
 	char text[64], *p;
@@ -309,7 +310,7 @@ TEST_F_TIMEOUT(placement, hint_is_inherited_and_cleared, 120)
 		if (strcmp(text, "color=5") || !touch(n, self->pfn))
 			_exit(101);
 		good = count_equal(&self->color, 5, self->pfn, n);
-		/* Clearing is the child's own affair. */
+		/* The child clears its own hint, not that of its parent. */
 		if (mcube_hint("none"))
 			_exit(102);
 		_exit(good * 100 / n);
@@ -330,7 +331,7 @@ TEST_F_TIMEOUT(placement, hint_is_inherited_and_cleared, 120)
 	EXPECT_GE(count_values(&self->color, self->pfn, 512), 12);
 }
 
-TEST_F_TIMEOUT(placement, hint_without_store_is_harmless, 120)
+TEST_F_TIMEOUT(alloc_placement, hint_without_allocator_is_harmless, 120)
 {
 	long colored = mcube_stat("colored"), fallback = mcube_stat("fallback");
 	char *p;
@@ -346,7 +347,7 @@ TEST_F_TIMEOUT(placement, hint_without_store_is_harmless, 120)
 }
 
 /* Page cache is movable too: a tmpfs file written under a hint. */
-TEST_F_TIMEOUT(placement, page_cache_follows_the_hint, 120)
+TEST_F_TIMEOUT(alloc_placement, page_cache_follows_the_hint, 120)
 {
 	unsigned int n = affordable(16, 256), i, good;
 	long fallback = mcube_stat("fallback");
@@ -371,7 +372,7 @@ TEST_F_TIMEOUT(placement, page_cache_follows_the_hint, 120)
 	EXPECT_LE(fallback, n / 10);
 }
 
-TEST_F_TIMEOUT(placement, pages_stay_on_their_node, 300)
+TEST_F_TIMEOUT(alloc_placement, pages_stay_on_their_node, 300)
 {
 	int node, max = mcube_max_node(), nodes[512], tried = 0;
 	unsigned int n, i, wrong;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory blocks and CPUs come and go while the store is on and busy.
+ * Memory blocks and CPUs come and go while the allocator is on and busy.
  *
- * An offline memory block must be empty of containers, its pages no longer
- * counted anywhere; an offline CPU must own none.  Afterwards both serve
- * again.  On an emulated machine memory is often too full of unmovable pages
- * to go offline: only if no block at all can go with the store off is that a
- * reason to skip.
+ * An offline memory block must have no container, and no counter may count its
+ * pages; an offline CPU must own no container.  Afterwards both serve again.
+ * Unmovable pages keep memory blocks online: a case is skipped only if no block
+ * at all can go offline with the allocator off.  Each case expects a machine that
+ * has just been booted.
  */
 
 #include <dirent.h>
@@ -23,7 +23,7 @@
 #define MAX_BLOCKS	256
 #define PATIENCE	20	/* s */
 
-FIXTURE(hotplug) {
+FIXTURE(alloc_hotplug) {
 	struct mcube_saved saved;
 	struct mcube_memory before;
 	struct mcube_load load;
@@ -35,8 +35,8 @@ static void wake_up(int sig)
 }
 
 /*
- * Offlining tries for ever while some page can not be moved, unless a signal
- * comes: such an attempt counts as failed.
+ * Offlining retries for ever while a page can not migrate.  The signal of an
+ * alarm ends it, and the attempt counts as failed.
  */
 static int set_block(int block, const char *state)
 {
@@ -56,7 +56,7 @@ static int set_block(int block, const char *state)
 	return ret;
 }
 
-/* Online blocks, those with the highest addresses first. */
+/* Online blocks, the highest addresses first. */
 static int find_blocks(int *block)
 {
 	char path[128], state[32];
@@ -71,7 +71,7 @@ static int find_blocks(int *block)
 	return n;
 }
 
-FIXTURE_SETUP(hotplug)
+FIXTURE_SETUP(alloc_hotplug)
 {
 	const char *why = mcube_unusable();
 
@@ -84,7 +84,7 @@ FIXTURE_SETUP(hotplug)
 	ASSERT_TRUE(mcube_memory_settled(&self->before));
 }
 
-FIXTURE_TEARDOWN_PARENT(hotplug)
+FIXTURE_TEARDOWN_PARENT(alloc_hotplug)
 {
 	struct mcube_memory after;
 	const char *why;
@@ -117,7 +117,7 @@ FIXTURE_TEARDOWN_PARENT(hotplug)
 }
 
 static void start_load(struct __test_metadata *_metadata,
-		       FIXTURE_DATA(hotplug) *self)
+		       FIXTURE_DATA(alloc_hotplug) *self)
 {
 	size_t pages = self->before.free / 64;
 
@@ -127,7 +127,7 @@ static void start_load(struct __test_metadata *_metadata,
 }
 
 static void stop_load(struct __test_metadata *_metadata,
-		      FIXTURE_DATA(hotplug) *self)
+		      FIXTURE_DATA(alloc_hotplug) *self)
 {
 	mcube_load_stop(&self->load);
 	TH_LOG("%ld rounds, %ld wrong pages", self->load.rounds,
@@ -137,8 +137,8 @@ static void stop_load(struct __test_metadata *_metadata,
 	EXPECT_LT(0, self->load.rounds);
 }
 
-/* The blocks that can go with the store off, at most @max. */
-static int find_movable(FIXTURE_DATA(hotplug) *self, int *block, int max)
+/* At most @max blocks that can go offline with the allocator off. */
+static int find_movable(FIXTURE_DATA(alloc_hotplug) *self, int *block, int max)
 {
 	int i, n = 0;
 
@@ -150,7 +150,7 @@ static int find_movable(FIXTURE_DATA(hotplug) *self, int *block, int max)
 	return n;
 }
 
-/* Does a frame of this process lie in the block? */
+/* Does one of these frames lie in the block? */
 static bool in_block(const uint64_t *pfn, size_t n, int block)
 {
 	uint64_t pages;
@@ -165,7 +165,7 @@ static bool in_block(const uint64_t *pfn, size_t n, int block)
 	return false;
 }
 
-TEST_F_TIMEOUT(hotplug, memory_block_with_containers, 300)
+TEST_F_TIMEOUT(alloc_hotplug, memory_block_with_containers, 300)
 {
 	int block[2], n, i, round, gone = 0, used = 0;
 	struct mcube_memory m;
@@ -177,7 +177,7 @@ TEST_F_TIMEOUT(hotplug, memory_block_with_containers, 300)
 	if (!n)
 		SKIP(return, "no memory block can go offline");
 	ASSERT_TRUE(mcube_memory_settled(&m));
-	/* So much that every node, and nearly every block, has a share. */
+	/* So much that every node and nearly every block has a share. */
 	pages = m.free / 100 * 80;
 	pfn = malloc(pages * sizeof(*pfn));
 	ASSERT_NE(NULL, pfn);
@@ -190,7 +190,7 @@ TEST_F_TIMEOUT(hotplug, memory_block_with_containers, 300)
 			*(size_t *)(p + k * PAGE_SIZE_) = k;
 		ASSERT_EQ(0, mcube_pfns(p, pages, pfn));
 		used += in_block(pfn, pages, block[i]);
-		/* Two in three are free pages of the store then. */
+		/* Two in three are free pages in containers then. */
 		for (k = 0; k < pages; k++)
 			if (k % 3)
 				madvise(p + k * PAGE_SIZE_, PAGE_SIZE_,
@@ -213,11 +213,11 @@ TEST_F_TIMEOUT(hotplug, memory_block_with_containers, 300)
 	TH_LOG("%d blocks, %d of them in use; went offline %d times", n, used,
 	       gone);
 	EXPECT_LT(0, used);
-	/* What can go with the store off can go with it on. */
+	/* A block that can go with the allocator off can go with it on. */
 	EXPECT_LE(2 * n, gone);
 }
 
-TEST_F_TIMEOUT(hotplug, memory_under_load, 300)
+TEST_F_TIMEOUT(alloc_hotplug, memory_under_load, 300)
 {
 	int block[8], n, i, gone = 0, tries = 0;
 	long seconds = mcube_env("MCUBE_HOTPLUG_SECONDS", 6);
@@ -236,7 +236,7 @@ TEST_F_TIMEOUT(hotplug, memory_under_load, 300)
 			usleep(100000);
 			ASSERT_EQ(0, set_block(block[i], "online"));
 		}
-		/* And across a switch, block away on one side of it. */
+		/* And across a switch, with the block offline on one side of it. */
 		if (tries % 5 == 0) {
 			ASSERT_EQ(0, mcube_off());
 			ASSERT_EQ(0, mcube_on(NULL, NULL, NULL));
@@ -252,7 +252,7 @@ TEST_F_TIMEOUT(hotplug, memory_under_load, 300)
 	EXPECT_LT(0, gone);
 }
 
-TEST_F_TIMEOUT(hotplug, cpus_under_load, 300)
+TEST_F_TIMEOUT(alloc_hotplug, cpus_under_load, 300)
 {
 	long seconds = mcube_env("MCUBE_HOTPLUG_SECONDS", 6);
 	int cpu, cpus = get_nprocs_conf(), gone = 0, i;
@@ -288,7 +288,7 @@ TEST_F_TIMEOUT(hotplug, cpus_under_load, 300)
 	stop_load(_metadata, self);
 	TH_LOG("CPUs went offline %d times", gone);
 
-	/* All are back and serve. */
+	/* All CPUs are back and serve. */
 	for (cpu = 0; cpu < cpus; cpu++) {
 		ASSERT_EQ(0, mcube_pin(cpu));
 		served = mcube_stat("served");

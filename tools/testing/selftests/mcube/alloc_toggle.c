@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Switching the store on and off leaves no trace.
+ * Switching the allocator on and off leaves no trace.
  *
- * While processes fault, unmap, fork and write files, the store is switched
- * MCUBE_TOGGLES times (1000 unless the environment says otherwise), but for no
- * longer than MCUBE_TOGGLE_SECONDS (300): emulated CPUs are slow, and the
- * output says how many it came to.  Then memory must add up:
+ * While processes fault, unmap, fork and write files, the allocator is switched
+ * MCUBE_TOGGLES times (1000 by default), but for no longer than
+ * MCUBE_TOGGLE_SECONDS (300): emulated CPUs are slow, and the output has the
+ * number.  Then memory must add up:
  *
- *  - exactly: nr_free_pages is the sum of the buddy lists, and nothing is
- *    left in the store, in its counters or of its pageblock type;
- *  - nearly: pages that no counter of the kernel owns up to (present, but
- *    neither free, nor on a per-CPU list, nor LRU, slab, page table, stack)
- *    are as many as before.  A container lost would be 1024 of them.
+ *  - exactly: nr_free_pages is the sum of the buddy lists; no page is left in
+ *    the allocator, in its counters, or in a pageblock of its type;
+ *  - nearly: the pages that no counter of the kernel has (present, but neither
+ *    free, nor on a per-CPU list, nor LRU, slab, page table, stack) are as many
+ *    as before.  A lost container would add 1024 pages.
  *
- * Every page that a process holds carries a tag of its own, so that a page
- * handed out twice is noticed.
+ * Every page that a process holds has a tag of its own, so the process notices
+ * a page that was handed out twice.
  */
 
 #include <fcntl.h>
@@ -28,13 +28,13 @@
 /* Vmalloc areas, buffers of drivers and the like come and go. */
 #define SLACK	256
 
-FIXTURE(toggle) {
+FIXTURE(alloc_toggle) {
 	struct mcube_saved saved;
 	struct mcube_load load[3];
 	long most, seconds;
 };
 
-FIXTURE_SETUP(toggle)
+FIXTURE_SETUP(alloc_toggle)
 {
 	const char *why = mcube_unusable();
 
@@ -46,7 +46,7 @@ FIXTURE_SETUP(toggle)
 	ASSERT_EQ(0, mcube_off());
 }
 
-FIXTURE_TEARDOWN_PARENT(toggle)
+FIXTURE_TEARDOWN_PARENT(alloc_toggle)
 {
 	if (!mcube_unusable())
 		mcube_restore(&self->saved);
@@ -59,27 +59,27 @@ static void settle(struct __test_metadata *_metadata, struct mcube_memory *m)
 	/* Pages of the dead, RCU callbacks. */
 	usleep(500000);
 	ASSERT_TRUE(mcube_memory_settled(m)) {
-		TH_LOG("free %ld is not buddy %ld + store %ld",
+		TH_LOG("free %ld is not buddy %ld + mcube %ld",
 		       m->free, m->buddy, m->mcube);
 	}
 }
 
 static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 {
-	const char * const seeds[] = { "shuffle", "paper" };
+	const char * const orders[] = { "shuffle", "paper" };
 	double start = mcube_now(), told = start;
 	long n;
 
 	for (n = 0; n < most && mcube_now() - start < seconds; n++) {
-		/* Now and then other settings, and time to get some work. */
+		/* Other settings now and then. */
 		if (n % 16 == 0) {
 			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order",
 						 n % 32 ? "9" : "10"));
-			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "seed",
-						 seeds[n / 16 % 2]));
+			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER,
+						 orders[n / 16 % 2]));
 		}
 		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
-		/* It is off again some time after, or goes with the store. */
+		/* SRM-buffer is switched off later, or goes with the allocator. */
 		if (n % 32 < 2 && mcube_exists(MCUBE_SRM "enabled"))
 			ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 		if (n % 8 == 0)
@@ -115,19 +115,19 @@ static void check(struct __test_metadata *_metadata,
 	EXPECT_LE(labs(after.lost - before->lost), SLACK);
 }
 
-TEST_F_TIMEOUT(toggle, idle, 300)
+TEST_F_TIMEOUT(alloc_toggle, idle, 300)
 {
 	struct mcube_memory before;
 
-	/* What is allocated once and kept. */
+	/* The first times allocate memory that the kernel keeps. */
 	ASSERT_LT(0, toggle(_metadata, 3, 60));
 	settle(_metadata, &before);
 	ASSERT_LT(0, toggle(_metadata, 50, 60));
 	check(_metadata, &before);
 }
 
-/* Pages of the store are still in use when it goes, and freed afterwards. */
-TEST_F_TIMEOUT(toggle, pages_outlive_the_store, 300)
+/* Pages are in use when the allocator goes off, and are freed afterwards. */
+TEST_F_TIMEOUT(alloc_toggle, pages_outlive_the_allocator, 300)
 {
 	struct mcube_memory before;
 	size_t n, i, round;
@@ -142,7 +142,7 @@ TEST_F_TIMEOUT(toggle, pages_outlive_the_store, 300)
 		for (i = 0; i < n; i++)
 			p[i * PAGE_SIZE_] = i;
 		EXPECT_LT(n / 2 / 1024, mcube_stat("containers"));
-		/* Two in three are free when it goes, so that blocks are broken. */
+		/* Two in three are free then, so that blocks are broken. */
 		for (i = 0; i < n; i++)
 			if (i % 3)
 				madvise(p + i * PAGE_SIZE_, PAGE_SIZE_,
@@ -156,7 +156,7 @@ TEST_F_TIMEOUT(toggle, pages_outlive_the_store, 300)
 	check(_metadata, &before);
 }
 
-TEST_F_TIMEOUT(toggle, under_load, 1000)
+TEST_F_TIMEOUT(alloc_toggle, under_load, 1000)
 {
 	struct mcube_memory before;
 	long done, workers, pages;
@@ -191,9 +191,9 @@ TEST_F_TIMEOUT(toggle, under_load, 1000)
 	}
 	if (mounted)
 		umount("/tmp/mcube-disk");
-	/* Fewer would say nothing. */
+	/* A smaller number would prove nothing. */
 	EXPECT_LE(self->most < 10 ? self->most : 10, done);
-	EXPECT_LT(0, mcube_stat("dissolved"));
+	EXPECT_LT(0, mcube_stat(STAT_BROKEN_UP));
 	check(_metadata, &before);
 }
 

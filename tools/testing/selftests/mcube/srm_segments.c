@@ -2,10 +2,10 @@
 /*
  * SRM-buffer: colors of cached file pages, read back through pagemap.
  *
- * Long files have runs of one color, short files share the run of the task that
- * reads them, memory of programs hops over all colors.  No color is reserved
- * here; for those see srm_reserve.c.  Needs a directory on a
- * file system that has a device below: MCUBE_DISK_DIR, or ext4 on /dev/vda.
+ * Long files have segments of one color, short files share the segment of the
+ * task that reads them, memory of programs has all colors by bin hopping.  No
+ * color is reserved here; for reserved colors see srm_reserve.c.  Needs a
+ * directory on a file system with a device: MCUBE_DISK_DIR, or ext4 on /dev/vda.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define TL		64UL
 #define LONG		(32 * TL)
 
-FIXTURE(srm) {
+FIXTURE(srm_segments) {
 	struct mcube_saved saved;
 	struct mcube_dim dim;
 	char dir[128], file[160];
@@ -32,7 +32,7 @@ FIXTURE(srm) {
 	unsigned int color[LONG];
 };
 
-FIXTURE_SETUP(srm)
+FIXTURE_SETUP(srm_segments)
 {
 	const char *why = srm_unusable(), *dir;
 	struct stat st;
@@ -48,7 +48,7 @@ FIXTURE_SETUP(srm)
 	snprintf(self->file, sizeof(self->file), "%s/mcube-long", dir);
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", "runs"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", SRM_MODE_SEGMENTS));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "1"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "reserve", "0"));
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
@@ -59,7 +59,7 @@ FIXTURE_SETUP(srm)
 	ASSERT_EQ(0, srm_restart());
 }
 
-FIXTURE_TEARDOWN_PARENT(srm)
+FIXTURE_TEARDOWN_PARENT(srm_segments)
 {
 	if (srm_unusable())
 		return;
@@ -74,32 +74,32 @@ FIXTURE_TEARDOWN_PARENT(srm)
 }
 
 /* A file that was read, in order, after srm_restart(). */
-static void check_runs(struct __test_metadata *_metadata,
-		       FIXTURE_DATA(srm) *self, long missed)
+static void check_segments(struct __test_metadata *_metadata,
+			   FIXTURE_DATA(srm_segments) *self, long missed)
 {
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
 	missed = srm_stat("missed") - missed;
 	EXPECT_LE(missed, (long)LONG / 100);
-	/* A page missed ends its run; none was and all is exact. */
+	/* A page missed ends its segment; without such pages all is exact. */
 	if (!missed) {
 		EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
 		EXPECT_EQ(0, srm_repeats(self->color, LONG, TL));
 	}
 }
 
-TEST_F_TIMEOUT(srm, long_file_read, 120)
+TEST_F_TIMEOUT(srm_segments, long_file_read, 120)
 {
 	long missed = srm_stat("missed"), pages = srm_stat("file_pages");
-	long dealt = srm_stat("dealt");
+	long segments = srm_stat(STAT_SEGMENTS);
 
 	ASSERT_EQ(0, srm_read_file(self->file, LONG));
 	EXPECT_LE((long)LONG, srm_stat("file_pages") - pages);
-	EXPECT_LE((long)(LONG / TL), srm_stat("dealt") - dealt);
-	check_runs(_metadata, self, missed);
+	EXPECT_LE((long)(LONG / TL), srm_stat(STAT_SEGMENTS) - segments);
+	check_segments(_metadata, self, missed);
 }
 
-/* Readahead allocates several pages at once; what it did not need is free again. */
-TEST_F_TIMEOUT(srm, long_file_partly_there, 120)
+/* Readahead allocates several pages at once, and frees those it does not need. */
+TEST_F_TIMEOUT(srm_segments, long_file_partly_there, 120)
 {
 	int fd = open(self->file, O_RDONLY);
 	size_t i, there = 0;
@@ -116,18 +116,18 @@ TEST_F_TIMEOUT(srm, long_file_partly_there, 120)
 	EXPECT_EQ((long)(LONG - there), srm_stat("file_pages") - pages);
 }
 
-/* With a memory policy, or without nodes, it allocates one by one. */
-TEST_F_TIMEOUT(srm, long_file_read_with_a_memory_policy, 120)
+/* With a memory policy, or without nodes, it allocates page by page. */
+TEST_F_TIMEOUT(srm_segments, long_file_read_with_a_memory_policy, 120)
 {
 	long missed = srm_stat("missed");
 
 	if (syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0))
 		SKIP(return, "no memory policies");
 	ASSERT_EQ(0, srm_read_file(self->file, LONG));
-	check_runs(_metadata, self, missed);
+	check_segments(_metadata, self, missed);
 }
 
-TEST_F_TIMEOUT(srm, long_file_mapped, 120)
+TEST_F_TIMEOUT(srm_segments, long_file_mapped, 120)
 {
 	long missed = srm_stat("missed");
 	int fd = open(self->file, O_RDONLY);
@@ -141,11 +141,11 @@ TEST_F_TIMEOUT(srm, long_file_mapped, 120)
 		ASSERT_EQ((char)i, p[i * PAGE_SIZE_]);
 	munmap(p, LONG * PAGE_SIZE_);
 	close(fd);
-	check_runs(_metadata, self, missed);
+	check_segments(_metadata, self, missed);
 }
 
-/* While it is written it is short at first: the task's run, then the file's. */
-TEST_F_TIMEOUT(srm, long_file_written, 120)
+/* A file that is written is short at first: the task's segment, then its own. */
+TEST_F_TIMEOUT(srm_segments, long_file_written, 120)
 {
 	long task = srm_stat("task_pages"), file = srm_stat("file_pages");
 	size_t i, changes = 0;
@@ -161,8 +161,8 @@ TEST_F_TIMEOUT(srm, long_file_written, 120)
 	EXPECT_LE(LONG / TL - 2, changes);
 }
 
-/* Pages that were taken ahead and not needed, as the file had some, are free again. */
-TEST_F_TIMEOUT(srm, long_file_written_at_once, 120)
+/* Pages taken ahead are free again where the file already had a page. */
+TEST_F_TIMEOUT(srm_segments, long_file_written_at_once, 120)
 {
 	long pages = srm_stat("task_pages") + srm_stat("file_pages");
 	char *text = malloc(LONG * PAGE_SIZE_);
@@ -186,7 +186,7 @@ TEST_F_TIMEOUT(srm, long_file_written_at_once, 120)
 }
 
 /* A batch within a batch: the source of a write() is read in for it. */
-TEST_F_TIMEOUT(srm, second_half_written_from_the_first, 120)
+TEST_F_TIMEOUT(srm_segments, second_half_written_from_the_first, 120)
 {
 	size_t i, half = LONG / 2 * PAGE_SIZE_;
 	int fd = open(self->file, O_RDWR);
@@ -202,9 +202,9 @@ TEST_F_TIMEOUT(srm, second_half_written_from_the_first, 120)
 	close(fd);
 }
 
-/* 40 files of 4 pages, by one task or by children of it. */
+/* 40 files of 4 pages, not cached. */
 static void make_short_files(struct __test_metadata *_metadata,
-			     FIXTURE_DATA(srm) *self)
+			     FIXTURE_DATA(srm_segments) *self)
 {
 	char path[192];
 	int i;
@@ -217,7 +217,7 @@ static void make_short_files(struct __test_metadata *_metadata,
 }
 
 static void check_short_files(struct __test_metadata *_metadata,
-			      FIXTURE_DATA(srm) *self, size_t run, int files)
+			      FIXTURE_DATA(srm_segments) *self, size_t segment, int files)
 {
 	char path[192];
 	int i;
@@ -229,11 +229,11 @@ static void check_short_files(struct __test_metadata *_metadata,
 						     self->color + 4 * i));
 		unlink(path);
 	}
-	EXPECT_EQ(0, srm_strays(self->color, 4 * files, run));
-	EXPECT_EQ(0, srm_repeats(self->color, 4 * files, run));
+	EXPECT_EQ(0, srm_strays(self->color, 4 * files, segment));
+	EXPECT_EQ(0, srm_repeats(self->color, 4 * files, segment));
 }
 
-TEST_F_TIMEOUT(srm, short_files_share_the_run_of_their_reader, 120)
+TEST_F_TIMEOUT(srm_segments, short_files_share_the_segment_of_their_reader, 120)
 {
 	long missed = srm_stat("missed");
 	char path[192];
@@ -249,14 +249,14 @@ TEST_F_TIMEOUT(srm, short_files_share_the_run_of_their_reader, 120)
 	check_short_files(_metadata, self, TL, 40);
 }
 
-TEST_F_TIMEOUT(srm, short_files_read_by_children, 120)
+TEST_F_TIMEOUT(srm_segments, short_files_read_by_children, 120)
 {
 	char path[192];
 	int i, status;
 
 	make_short_files(_metadata, self);
 	ASSERT_EQ(0, srm_restart());
-	/* The parent begins the run, its children inherit it. */
+	/* The parent begins the segment, its children inherit it. */
 	for (i = 0; i < 12; i++) {
 		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
 		if (!i) {
@@ -272,7 +272,7 @@ TEST_F_TIMEOUT(srm, short_files_read_by_children, 120)
 }
 
 /* Steps from one color to the next in fresh anonymous memory. */
-static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm) *self,
+static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm_segments) *self,
 		   unsigned int *least)
 {
 	size_t i, n = 20 * SRM_COLORS, steps = 0;
@@ -290,7 +290,7 @@ static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm) *self,
 	return steps;
 }
 
-TEST_F_TIMEOUT(srm, memory_of_programs_hops, 120)
+TEST_F_TIMEOUT(srm_segments, memory_of_programs_hops, 120)
 {
 	unsigned int least;
 	size_t steps = hops(_metadata, self, &least);
@@ -304,7 +304,7 @@ TEST_F_TIMEOUT(srm, memory_of_programs_hops, 120)
 	EXPECT_GE(20 * SRM_COLORS / 2, steps);
 }
 
-TEST_F_TIMEOUT(srm, stateless_colors_come_back, 120)
+TEST_F_TIMEOUT(srm_segments, stateless_colors_come_back, 120)
 {
 	unsigned int again[LONG];
 	size_t i;
@@ -321,14 +321,14 @@ TEST_F_TIMEOUT(srm, stateless_colors_come_back, 120)
 	EXPECT_EQ(0, memcmp(self->color, again, sizeof(again)));
 }
 
-TEST_F_TIMEOUT(srm, tl_changes_while_a_file_is_read, 120)
+TEST_F_TIMEOUT(srm_segments, tl_changes_while_a_file_is_read, 120)
 {
 	int fd = open(self->file, O_RDONLY);
 	char page[PAGE_SIZE_];
 	size_t i;
 
 	ASSERT_LE(0, fd);
-	/* One page at a time is allocated, so that nothing is read ahead. */
+	/* One page at a time, without readahead. */
 	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM));
 	for (i = 0; i < 96; i++) {
 		if (i == 32)
@@ -337,14 +337,14 @@ TEST_F_TIMEOUT(srm, tl_changes_while_a_file_is_read, 120)
 	}
 	close(fd);
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, 96, self->color));
-	/* 32 were left of the first run; 16 of them remain. */
+	/* 32 pages of the first segment were left; 16 of them remain. */
 	EXPECT_EQ(0, srm_strays(self->color, 48, 48));
 	EXPECT_EQ(0, srm_strays(self->color + 48, 48, 16));
 	EXPECT_EQ(0, srm_repeats(self->color + 48, 48, 16));
 	EXPECT_NE(self->color[47], self->color[48]);
 }
 
-TEST_F_TIMEOUT(srm, off_leaves_nothing, 120)
+TEST_F_TIMEOUT(srm_segments, off_leaves_nothing, 120)
 {
 	long file, task;
 
@@ -357,7 +357,7 @@ TEST_F_TIMEOUT(srm, off_leaves_nothing, 120)
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
 	EXPECT_LE(LONG / 4, srm_strays(self->color, LONG, TL));
 
-	/* It stands on the store. */
+	/* SRM-buffer needs the allocator. */
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 	ASSERT_EQ(0, mcube_off());
 	EXPECT_EQ(0, mcube_read_num(MCUBE_SRM "enabled"));

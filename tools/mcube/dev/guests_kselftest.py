@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The kselftests, in as many guests as their results need.
+
+What a test finds free in memory, and in how large pieces, depends on what ran since
+boot. So each test has a guest of its own, and so has each case of a test that fills
+memory. Tests of input change no memory and share one guest. As a command:
+
+    guests_kselftest.py [--nodes N] [TEST ...]
+"""
+
+import argparse
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+
+import guests
+import kbuild
+from lib import ktap, ui
+from lib.source import TREE
+from lib.ui import BUILD, Failure
+from qemu import Guest, image
+
+SELFTESTS = "tools/testing/selftests/mcube"
+# These need a modelled machine; guests_model.py runs them.
+MODELLED = ("sim_pmu", "sim_samples")
+SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input")
+# Cases that have a guest of their own. Longer tests come first in the order of running,
+# so that all cores are busy to the end.
+OWN = {
+    "alloc_toggle": (),
+    "alloc_hotplug": ("*",),
+    "alloc_compaction": ("*",),
+    "alloc_pressure": ("*",),
+    "srm_folios": ("*.memory_in_pieces", "*.full_cache_*", "*.aged_cache_*"),
+    "srm_reclaim": ("*",),
+    "srm_reserve": ("*.others_when_it_is_exhausted",),
+}
+# Memory of guests that need more than 512M: for the blocks that go offline, as a hint
+# needs free memory of its color, as spares are a share of memory, and as below 1G free
+# memory at the watermarks is less than a segment of each color.
+MEMORY = {"alloc_toggle": "1G", "alloc_hotplug-*": "1G", "alloc_placement": "1G",
+          "alloc_pressure-spares_*": "2G", "srm_folios-aged_cache_*": "1G"}
+DISKS = re.compile(r"srm_(?!input)|alloc_toggle")
+
+
+def install():
+    """Build and install the kselftests; returns the folder and their names."""
+    if not (TREE / SELFTESTS / "Makefile").is_file():
+        raise Failure(f"no {SELFTESTS}/Makefile in build/linux")
+    out, folder = BUILD / "test", BUILD / "kselftest"
+    log = BUILD / "kselftest.log"
+    log.unlink(missing_ok=True)
+    with ui.lock("kselftest"):
+        kbuild.kmake(TREE, out, "headers", log=log)
+        shutil.rmtree(folder, ignore_errors=True)
+        with open(log, "a", encoding="utf-8") as f:
+            got = subprocess.run(
+                ["make", "-C", str(TREE / "tools/testing/selftests"), f"O={out}",
+                 "TARGETS=mcube", "LDFLAGS=-static", f"INSTALL_PATH={folder}",
+                 f"-j{ui.JOBS}", "install"], stdout=f, stderr=f, check=False,
+                env=kbuild.environment())
+    if got.returncode:
+        tail = "\n".join(log.read_text("utf-8").splitlines()[-15:])
+        raise Failure(f"the kselftests do not build:\n{tail}", f"the log is {log}")
+    names = []
+    if (folder / "kselftest-list.txt").is_file():
+        names = (folder / "kselftest-list.txt").read_text("utf-8").split()
+    mine = [n.split(":", 1)[1] for n in names if n.startswith("mcube:")]
+    if not mine or len(mine) != len(names):
+        raise Failure(f"kselftests installed: {names or 'none'}; expected mcube's",
+                      f"look at {log}: a wrong TARGET is skipped without an error")
+    return folder, mine
+
+
+def cases_of(program):
+    """The cases of a test by the names that its results have, in the order of running."""
+    got = subprocess.run([program, "-l"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False).stdout
+    out = []
+    # A fixture is a block of three columns: its name, its variants, its tests.
+    for block in re.split(r"^-+\n", got, flags=re.M)[1:]:
+        rows = [(x[:20].strip(), x[21:46].strip(), x[47:].strip()) for x in block.splitlines()]
+        variants = [f"{v}." for _, v, _ in rows if v] or [""]
+        out += [f"{rows[0][0]}.{v}{t}" for v in variants for _, _, t in rows if t]
+    if not out:
+        raise Failure(f"{program} -l lists no case:\n{got}")
+    return out
+
+
+class Job:
+    """A guest: some tests, or some cases of a test."""
+
+    def __init__(self, folder, name, cases, chosen=False):
+        self.folder, self.name = folder, name
+        self.cases = cases              # {test: names}
+        self.chosen = chosen            # no other case of the test may run
+
+    def script(self):
+        """The runner with these tests."""
+        return "cd /kselftest && ./run_kselftest.sh " + \
+            " ".join(f"-t mcube:{t}" for t in self.cases) + "\n"
+
+    def environment(self):
+        """The runner takes the arguments of a test from here."""
+        return {f"KSELFTEST_{t.upper()}_ARGS": " ".join(f"-r {c}" for c in cases)
+                for t, cases in self.cases.items() if self.chosen}
+
+    def run(self, name, label, env=None, **machine):
+        """Boot, run, and compare the results with the cases that were to run."""
+        drives = []
+        if any(DISKS.match(t) for t in self.cases):
+            drives = [guests.disk(name), guests.disk(name, "xfs")]
+        guest = Guest(image(), programs=["timeout"], drives=drives, **machine)
+        for item in ("run_kselftest.sh", "kselftest-list.txt", "mcube/settings",
+                     *(f"mcube/{t}" for t in self.cases)):
+            guest.root.file(self.folder / item, f"kselftest/{item}")
+        guest.root.tree(self.folder / "kselftest", "kselftest/kselftest")
+        result = guest.run(self.script(), name, env={**self.environment(), **(env or {})},
+                           timeout=float(os.environ.get("KSELFTEST_TIMEOUT", "900")))
+        for drive in drives:
+            drive.unlink()
+        out = ktap.parse(result.output, name)
+        known = {n for n, _ in out}
+        out += [(c, "not ok") for cases in self.cases.values() for c in cases if c not in known]
+        out = [(f"{n} ({label})", s) for n, s in out]
+        for test in self.cases:
+            if not re.search(rf"^(not )?ok \d+ selftests: mcube: {test}\b", result.output, re.M):
+                out.append((f"{name}: {test} gave no result", "not ok"))
+        return out + [guests.verdict(name, result)]
+
+
+def jobs(folder, names):
+    """The guests for these tests."""
+    cases = {n: cases_of(folder / "mcube" / n) for n in names}
+    out = []
+    for test in [*(n for n in OWN if n in names), *(n for n in names if n not in OWN)]:
+        patterns, rest = OWN.get(test, ()), cases[test]
+        for pattern in patterns:
+            own = fnmatch.filter(rest, pattern)
+            if not own:
+                raise Failure(f"{test} has no case like {pattern}")
+            out += [Job(folder, "-".join([test, *c.split(".")[1:]]), {test: [c]}, True)
+                    for c in own]
+            rest = [c for c in rest if c not in own]
+        if rest and test not in SHARED:
+            out.append(Job(folder, test, {test: rest}, bool(patterns)))
+    shared = {t: cases[t] for t in names if t in SHARED}
+    return out + ([Job(folder, "input", shared)] if shared else [])
+
+
+def on_nodes(job, nodes):
+    """Run a job on a machine with so many nodes."""
+    mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(job.name, p)), "512M")
+    # A thousand times under load, for one guest; it takes a minute.
+    env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
+    return job.run(f"kselftest-{nodes}node-{job.name}", f"{nodes} node{'s' * (nodes > 1)}", env,
+                   smp=4, mem=mem, nodes=nodes)
+
+
+def plain(nodes=(1, 2), chosen=(), others=()):
+    """All tests of a plain machine or those chosen, and other functions beside them."""
+    folder, names = install()
+    for name in chosen:
+        if name not in names or name in MODELLED:
+            raise Failure(f"there is no kselftest '{name}' for a plain machine",
+                          f"choose from: {' '.join(n for n in names if n not in MODELLED)}")
+    todo = jobs(folder, chosen or [n for n in names if n not in MODELLED])
+    return guests.together(*others, *(lambda j=j, n=n: on_nodes(j, n)
+                                      for j in todo for n in nodes))
+
+
+def with_command():
+    """The stage of make test: all guests of a plain machine."""
+    return plain(others=[guests.command])
+
+
+def modelled():
+    """The tests of the PMU, on a modelled machine."""
+    folder, names = install()
+    cases = {n: cases_of(folder / "mcube" / n) for n in names if n in MODELLED}
+    return Job(folder, "model", cases).run("kselftest-model", "modelled machine",
+                                           smp=2, mem="1G", model="small")
+
+
+def run():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("test", nargs="*", help="default: all")
+    parser.add_argument("--nodes", type=int, help="NUMA nodes (default: 1, and then 2)")
+    args = parser.parse_args()
+    return guests.report(plain([args.nodes] if args.nodes else (1, 2), args.test))
+
+
+if __name__ == "__main__":
+    ui.main(run)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Bad input for the files of mcube: what each file must refuse, and the proof
+ * that no setting has changed.
+ *
+ * A function prints each text that was not refused as it must be, and returns
+ * their number: 0 is a test passed.
+ */
+#ifndef _SELFTEST_MCUBE_INPUT_LIB_H
+#define _SELFTEST_MCUBE_INPUT_LIB_H
+
+#include <stddef.h>
+
+#include "mcube_lib.h"
+
+/* All files that root may write, up to a NULL. */
+extern const char * const input_writable[];
+
+/* Texts that every file with a number refuses, and every switch. */
+extern const char * const input_bad_numbers[];
+extern const char * const input_bad_switch[];
+/* Texts that both address maps refuse. */
+extern const char * const input_bad_maps[];
+
+/* The allocator off, with known settings. */
+int input_begin(void);
+
+/* All settings as one text. */
+void input_snapshot(char *buf, size_t size);
+
+#define INPUT_SNAPSHOT	4096
+
+int input_refused(const char *path, const char * const *texts);
+int input_refused_forms(const char *path, const char *valid);
+
+#endif /* _SELFTEST_MCUBE_INPUT_LIB_H */
