@@ -7,6 +7,7 @@ BUILD ?= $(CURDIR)/build
 export BUILD KERNEL_SRC KERNEL_VERSION JOBS
 DEV := tools/mcube/dev
 MINUTES ?= 10
+TIMES ?= 10
 BENCHES := $(sort $(filter-out lab,$(basename $(notdir $(shell \
 	find tools/mcube/bench -maxdepth 1 -type f -perm -u+x 2>/dev/null)))))
 export PYTHONDONTWRITEBYTECODE := 1
@@ -14,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 export PATH := /usr/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps tree refresh overlay-check build demo test check stress lint \
+.PHONY: help deps tree refresh overlay-check build demo test check stress repeat lint \
 	off-check branch series series-check bisect mm-selftests bench results shell \
 	deb fresh clean
 # One job at a time here: the parallel work is inside each step.
@@ -54,6 +55,9 @@ stress: tree ## the debug kernel under load, 1 and 2 nodes, 512M and 4G (MINUTES
 	@$(DEV)/kbuild.py debug
 	@$(DEV)/guests.py stress --minutes $(MINUTES) $(if $(NODES),--nodes $(NODES)) \
 		$(if $(MEM),--mem $(MEM))
+
+repeat: tree ## KUnit, kselftests, modelled machine, short stress, TIMES=10 in a row (STAGES=kunit)
+	@$(DEV)/repeat.py --times $(TIMES) $(if $(STAGES),--stages $(STAGES))
 
 mm-selftests: tree ## upstream mm kselftests: unpatched, mcube allocator off, on
 	@$(DEV)/kbuild.py base

@@ -49,6 +49,8 @@ APPEND = ("console=ttyS0 panic=-1 oops=panic watchdog_thresh=60 "
 # The emulator runs each step of them as an instruction with accesses of its own, and
 # bytes, where hardware moves a line or so at a time, take eight times as many.
 CPU = "max,-erms"
+# Where guests leave their logs; a command that boots them repeatedly sets another.
+LOGS = BUILD / "guest"
 
 
 def kibibytes(text):
@@ -182,8 +184,8 @@ class Guest:
             return subprocess.call(self.argv(work, interactive=True))
 
     def run(self, script, name="guest", timeout=600, env=None):
-        """Run a script (text or path); logs and results in build/guest/NAME/."""
-        keep = BUILD / "guest" / name
+        """Run a script (text or path); logs and results in LOGS/NAME/."""
+        keep = LOGS / name
         shutil.rmtree(keep, ignore_errors=True)
         keep.mkdir(parents=True)
         text = Path(script).read_text("utf-8") if isinstance(script, Path) else script
