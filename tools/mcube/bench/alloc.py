@@ -7,7 +7,7 @@ anonymous pages. Four variants, each on a machine of its own (icount.py):
 
     unpatched   the kernel without the series
     off         the series built in, the mcube allocator never switched on
-    on          the mcube allocator on, seed=shuffle
+    on          the mcube allocator on, fill_order=shuffle
     colored     the mcube allocator on, the program under a color hint
 
 A rep string instruction counts once per iteration there, and once in all on

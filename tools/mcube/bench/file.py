@@ -17,12 +17,12 @@ Variants, each on machines of its own (icount.py):
 
     unpatched   the kernel without the series
     off         the series built in, nothing switched on
-    on          the mcube allocator on, seed=shuffle
+    on          the mcube allocator on, fill_order=shuffle
     srm         SRM-buffer on as well
-    srm-region  the same with region_order 2: folios of up to four pages
+    srm-region  the same with group_order 2: folios of up to four pages
 
 XFS has large folios, ext4 of this kernel has not. readahead() gives single pages
-on both. With SRM-buffer on, stream and write get folios up to region_order only:
+on both. With SRM-buffer on, stream and write get folios up to group_order only:
 their ratios on XFS are mostly what large folios save.
 
 Zeroing a page and copying one are left out, but for one instruction each, as a
@@ -47,7 +47,7 @@ VARIANTS = {
     "off": ("test", ""),
     "on": ("test", icount.ON),
     "srm": ("test", f"{icount.ON}\necho 1 > {SRM}/enabled"),
-    "srm-region": ("test", f"{icount.ON}\necho 2 > {SRM}/region_order\n"
+    "srm-region": ("test", f"{icount.ON}\necho 2 > {SRM}/group_order\n"
                            f"echo 1 > {SRM}/enabled"),
 }
 # Kind of round: its columns, and what is left out of the first.

@@ -23,7 +23,7 @@ from lab import ALLOC, Failure
 from lib import ui
 from qemu import Guest, image
 
-ON = f"{lab.SET_MAP}echo shuffle > {ALLOC}/seed; echo 1 > {ALLOC}/enabled"
+ON = f"{lab.SET_MAP}echo shuffle > {ALLOC}/fill_order; echo 1 > {ALLOC}/enabled"
 KIND = "instructions (simulated: QEMU TCG -icount shift=0)"
 
 

@@ -3,7 +3,7 @@
 """What the M3 allocator does to DRAM: row conflicts and modelled time.
 
 Memory-bound loads of 1, 2, 4 and 8 threads on modelled machines, the stock
-buddy allocator against the mcube allocator with seed=paper and seed=shuffle, on
+buddy allocator against the mcube allocator with fill_order=paper and fill_order=shuffle, on
 memory as it is after boot ("fresh") and on memory of which every other page is in
 use ("aged"). Each combination of machine, memory and policy is a guest of its own,
 in which every load runs --repeat times; medians are compared.
@@ -72,7 +72,7 @@ def script(args, memory, policy):
         out += [f"/guest/mcube-pages age -m {AGED_MIB} > /tmp/aged 2>&1 &", "aged=$!",
                 "while ! grep -q aged /tmp/aged; do sleep 0.2; done"]
     if POLICIES[policy]:
-        out += [f"echo {POLICIES[policy]} > {ALLOC}/seed", f"echo 1 > {ALLOC}/enabled"]
+        out += [f"echo {POLICIES[policy]} > {ALLOC}/fill_order", f"echo 1 > {ALLOC}/enabled"]
     for repeat, threads in itertools.product(range(args.repeat), args.threads):
         for load in args.loads:
             path = f"/results/{file(load, threads, repeat)}"
@@ -214,7 +214,7 @@ def show(table):
     """The comparison as text."""
     percent = lambda x: "-" if x is None else f"{x:.1%}"  # noqa: E731
     for machine, memory in dict.fromkeys((r["machine"], r["memory"]) for r in table):
-        print(f"\n{machine}, {memory} memory: simulated; stock, seed=paper, seed=shuffle; "
+        print(f"\n{machine}, {memory} memory: simulated; stock, fill_order=paper, fill_order=shuffle; "
               "gain is time saved\n")
         body = []
         for r in table:
@@ -287,7 +287,7 @@ def run():
     table = compare(rows)
     show(table)
     summary = summarize(table)
-    print("\ntime saved by seed=shuffle: "
+    print("\ntime saved by fill_order=shuffle: "
           f"{summary['time_gain_mean']:.1%} on average, {summary['time_gain_max']:.1%} at most, "
           f"{summary['time_gain_min']:.1%} at least; row conflicts per access cut by "
           f"{summary['row_conflict_cut_mean']:.1%}\nthe paper: {PAPER['mean']:.1%} on average, up "

@@ -27,9 +27,9 @@ MACHINE = {"smp": 2, "mem": "1G", "programs": ("sort", "xz", "perl", "stress-ng"
 
 POLICIES = {
     "off": ("stock buddy", "echo 0 > {a}/enabled"),
-    "paper": ("M3 seed=paper", "echo 0 > {a}/enabled; echo paper > {a}/seed; "
+    "paper": ("M3 fill_order=paper", "echo 0 > {a}/enabled; echo paper > {a}/fill_order; "
                                "echo 1 > {a}/enabled"),
-    "shuffle": ("M3 seed=shuffle", "echo 0 > {a}/enabled; echo shuffle > {a}/seed; "
+    "shuffle": ("M3 fill_order=shuffle", "echo 0 > {a}/enabled; echo shuffle > {a}/fill_order; "
                                    "echo 1 > {a}/enabled"),
 }
 PROGRAMS = {
@@ -87,7 +87,7 @@ def script():
         lines.append(f"for i in $(seq {LOCKSTEP_ROUNDS}); do /guest/mcube-pages lockstep "
                      f"-n {LOCKSTEP_PAGES} {fresh}; done > /results/{policy}.lockstep")
     for hint in HINTS:
-        lines.append(f"show 'M3 seed=shuffle, hint {hint}: {HINTED_PROGRAM}'")
+        lines.append(f"show 'M3 fill_order=shuffle, hint {hint}: {HINTED_PROGRAM}'")
         lines.append(f"(echo {hint} > /sys/kernel/debug/mcube/hint")
         one("hint", HINTED_PROGRAM, f"{hint}.")
         lines.append(")")

@@ -68,7 +68,7 @@ begin() { # FILESYSTEM
 policy() { # off | TL in pages [SHARE of colors reserved, sixteenths]
 	echo 0 > $MCUBE/alloc/enabled
 	[ "$1" != off ] || return 0
-	echo shuffle > $MCUBE/alloc/seed
+	echo shuffle > $MCUBE/alloc/fill_order
 	echo 1 > $MCUBE/alloc/enabled
 	echo "$1" > $MCUBE/srm/tl
 	echo "${2:-1}" > $MCUBE/srm/reserve

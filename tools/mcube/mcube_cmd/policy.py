@@ -7,12 +7,12 @@ A profile is a file NAME.conf in profiles/ beside this package or in
     [profile]
     title = one line
     [apply]                     written in this order
-    alloc/seed = shuffle
+    alloc/fill_order = shuffle
     alloc/enabled = 1
     [off]                       what undoes it; `mcube off` writes those of all
     alloc/enabled = 0
     [allowed]                   for error messages
-    alloc/seed = shuffle or paper
+    alloc/fill_order = shuffle or paper
 
 Files are relative to /sys/kernel/mm/mcube. A file may be written more than once.
 A further system adds a file of this form and nothing here.

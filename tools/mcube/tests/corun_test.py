@@ -164,7 +164,7 @@ class Command(fake.Case):
 
         def one(_victim, others, *_):
             """A run whose cost is its number."""
-            seen.append((self.value("alloc/enabled"), self.value("alloc/seed"), bool(others)))
+            seen.append((self.value("alloc/enabled"), self.value("alloc/fill_order"), bool(others)))
             return {"seconds": 1.0, "counts": {r: 1000.0 + len(seen) for r in events.roles},
                     "others": [{"completed": 1, "counts": {}} for _ in others]}
 
@@ -186,7 +186,7 @@ class Command(fake.Case):
         self.assertEqual([(on, both) for on, _, both in seen],
                          [("0", False), ("0", True), ("1", False), ("1", True)] * 2)
         self.assertEqual({seed for on, seed, _ in seen if on == "1"}, {"[shuffle] paper"})
-        self.assertEqual((self.value("alloc/enabled"), self.value("alloc/seed")),
+        self.assertEqual((self.value("alloc/enabled"), self.value("alloc/fill_order")),
                          ("1", "shuffle [paper]"))
         self.assertEqual(list(d["summary"]), ["off", "m3"])
 

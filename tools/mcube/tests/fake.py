@@ -28,7 +28,7 @@ SYSFS = "/sys/kernel/mm/mcube"
 COLORS = "0x1000 0x2000 0x4000 0x8000 0x10000"
 BANKS = "0x24000 0x48000 0x90000 0x120000"
 STATS = {"containers": 2, "free_pages": 100, "served": 600, "colored": 200, "fallback": 200,
-         "uncovered": 1000, "taken": 5, "returned": 2, "dissolved": 1}
+         "uncovered": 1000, "taken": 5, "released": 2, "broken_up": 1}
 # What a Xeon E5-2690 v4 says of its caches: a hashed L3 of 14 slices among them.
 XEON = ((0x1c004121, 0x01c0003f, 0x3f, 0), (0x1c004122, 0x01c0003f, 0x3f, 0),
         (0x1c004143, 0x01c0003f, 0x1ff, 0), (0x1c03c163, 0x04c0003f, 0x6fff, 6))
@@ -54,7 +54,7 @@ class Root:
                                 "map/nr_colors": "32", "map/nr_banks": "16",
                                 "map/color_bytes": "65536", "map/source":
                                 "color=cpuid bank=sysfs", "alloc/enabled": "0",
-                                "alloc/seed": "[shuffle] paper",
+                                "alloc/fill_order": "[shuffle] paper",
                                 "alloc/container_order": "10"}.items():
                 self.put(f"{SYSFS}/{name}", value + "\n")
             for name, value in STATS.items():
@@ -94,9 +94,9 @@ class Root:
         on = host.read(f"{SYSFS}/alloc/enabled") == "1"
         if file == "alloc/enabled" and text not in ("0", "1"):
             self.refuse(errno.ERANGE, "alloc/enabled: expected 0 or 1")
-        if file == "alloc/seed":
+        if file == "alloc/fill_order":
             if text not in ("shuffle", "paper"):
-                self.refuse(errno.EINVAL, "alloc/seed: expected shuffle or paper")
+                self.refuse(errno.EINVAL, "alloc/fill_order: expected shuffle or paper")
             text = re.sub(rf"\b{text}\b", f"[{text}]", "shuffle paper")
         if file == "alloc/container_order":
             if on:

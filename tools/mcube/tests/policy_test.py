@@ -12,7 +12,7 @@ from mcube_cmd.term import Failure
 SEQUENCE = """[profile]
 title = three steps
 [apply]
-alloc/seed = paper
+alloc/fill_order = paper
 alloc/container_order = 9
 alloc/enabled = 1
 """
@@ -85,11 +85,11 @@ class Apply(fake.Case):
         self.assertIn("in force already", self.mcube_says("apply", "m3")[1])
         self.assertEqual(self.root.written, before)
         status, out, _ = self.mcube_says("apply", "m3-paper")
-        self.assertEqual((status, self.value("alloc/seed")), (0, "shuffle [paper]"))
+        self.assertEqual((status, self.value("alloc/fill_order")), (0, "shuffle [paper]"))
         self.assertEqual(self.root.written[len(before):],
-                         [("alloc/enabled", "0"), ("alloc/seed", "shuffle [paper]"),
+                         [("alloc/enabled", "0"), ("alloc/fill_order", "shuffle [paper]"),
                           ("alloc/enabled", "1")])
-        self.assertIn("alloc/seed: shuffle -> paper", out)
+        self.assertIn("alloc/fill_order: shuffle -> paper", out)
         self.assertNotIn("alloc/enabled:", out)
         self.assertIn("alloc/enabled: 1 -> 0", self.mcube_says("off")[1])
         self.assertEqual(self.value("alloc/enabled"), "0")
@@ -107,7 +107,7 @@ class Apply(fake.Case):
         """Refused at any step, everything is as before."""
         for step, wrong in (("alloc/container_order = 9", "alloc/container_order = 99"),
                             ("alloc/enabled = 1", "alloc/enabled = 2"),
-                            ("alloc/seed = paper", "alloc/seed = random")):
+                            ("alloc/fill_order = paper", "alloc/fill_order = random")):
             self.add(SEQUENCE.replace(step, wrong))
             status, _, err = self.mcube_says("apply", "other")
             self.assertEqual(status, 1)
@@ -115,7 +115,7 @@ class Apply(fake.Case):
             self.assertIn(f"{file}: '{value}' is ", err)
             self.assertIn("the kernel says: " + file, err)
             self.assertIn("allowed: ", err)
-            self.assertEqual((self.value("alloc/seed"), self.value("alloc/container_order"),
+            self.assertEqual((self.value("alloc/fill_order"), self.value("alloc/container_order"),
                               self.value("alloc/enabled")), ("[shuffle] paper", "10", "0"))
 
     def test_undoing_fails(self):
@@ -132,19 +132,19 @@ class Apply(fake.Case):
         with mock.patch("mcube_cmd.host.write", stuck):
             _, _, err = self.mcube_says("apply", "other")
         self.assertIn("and alloc/container_order could not be set back", err)
-        self.assertEqual(self.value("alloc/seed"), "[shuffle] paper")
+        self.assertEqual(self.value("alloc/fill_order"), "[shuffle] paper")
 
     def test_error_numbers(self):
         """Each reason for a refusal has its own next step."""
         for number, text in ((errno.EROFS, "mounted read-only"), (errno.EACCES, "although this is "
                              "root"), (errno.ENOMEM, "needs more memory"), (errno.EIO, "refused")):
-            self.root.errors = {"alloc/seed": number}
+            self.root.errors = {"alloc/fill_order": number}
             status, _, err = self.mcube_says("apply", "m3")
             self.assertEqual(status, 1)
             self.assertIn(text, err)
             self.assertIn("what to do: ", err)
         self.root.errors = {}
-        self.root.drop(f"{fake.SYSFS}/alloc/seed")
+        self.root.drop(f"{fake.SYSFS}/alloc/fill_order")
         self.assertIn("this kernel has no", self.mcube_says("apply", "m3")[2])
 
     def test_user(self):
@@ -210,7 +210,7 @@ class Apply(fake.Case):
         self.root.written.clear()
         saved.restore()
         self.assertEqual(self.root.written, [("alloc/enabled", "0"),
-                                             ("alloc/seed", "shuffle [paper]"),
+                                             ("alloc/fill_order", "shuffle [paper]"),
                                              ("alloc/enabled", "1")])
         self.root.written.clear()
         saved.restore()

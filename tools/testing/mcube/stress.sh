@@ -180,7 +180,7 @@ loop_store()
 	while running; do
 		put "$(pick 0 1 1)" $ALLOC/enabled
 		case $(rnd 7) in
-		0) put "$(pick paper shuffle)" $ALLOC/seed ;;
+		0) put "$(pick paper shuffle)" $ALLOC/fill_order ;;
 		1)	put 0 $ALLOC/enabled
 			put "$(pick 9 10)" $ALLOC/container_order ;;
 		2)	put 0 $ALLOC/enabled
@@ -194,16 +194,16 @@ loop_store()
 		[ ! -e $SRM/enabled ] || case $(rnd 7) in
 		0) put "$(pick 0 1 1)" $SRM/enabled ;;
 		1) put "$(pick 16 256 4096)" $SRM/tl ;;
-		2) put "$(pick runs stateless)" $SRM/mode ;;
+		2) put "$(pick segments stateless)" $SRM/mode ;;
 		3) put "$(pick 0 1 1)" $SRM/vm_hop ;;
 		4)
 			put 0 $SRM/enabled
-			put "$(pick auto 0 1 2 4)" $SRM/region_order
+			put "$(pick auto 0 1 2 4)" $SRM/group_order
 			put "$(pick 0 1 8)" $SRM/reserve
 			put 1 $SRM/enabled
 			;;
-		5) put "$(pick 0 16 64)" $SRM/rescan ;;
-		6) put "$(pick 0 1 1)" $SRM/refill ;;
+		5) put "$(pick 0 16 64)" $SRM/reuse ;;
+		6) put "$(pick 0 1 1)" $SRM/reclaim ;;
 		esac
 		sleep "$(pick 0.02 0.1 0.5 2)"
 	done
@@ -557,12 +557,12 @@ note "$slices slices, $odd ended oddly"
 for c in memory given-up cpu memcg cpuset faults soft; do
 	[ -e "$WORK/count.$c" ] && note "$c: $(wc -l < "$WORK/count.$c") times"
 done
-for f in taken returned dissolved served colored fallback uncovered; do
+for f in taken released broken_up served colored fallback uncovered; do
 	note "stats/$f: $(cat $ALLOC/stats/$f)"
 done
 put 0 $ALLOC/enabled
 put 10 $ALLOC/container_order
-put shuffle $ALLOC/seed
+put shuffle $ALLOC/fill_order
 # What stressors left behind in shared memory and files
 ipcs -m 2>/dev/null | awk '$2 ~ /^[0-9]+$/ { print $2 }' | while read -r id; do
 	ipcrm -m "$id" 2>/dev/null

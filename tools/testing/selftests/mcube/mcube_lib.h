@@ -25,19 +25,19 @@
 #define MCUBE_HINT	"/sys/kernel/debug/mcube/hint"
 
 /* Names in sysfs that more than one test uses, each told once. */
-#define ALLOC_FILL_ORDER	"seed"
-#define STAT_RELEASED		"returned"
-#define STAT_BROKEN_UP		"dissolved"
-#define SRM_GROUP_ORDER		"region_order"
-#define SRM_REUSE		"rescan"
-#define SRM_RECLAIM		"refill"
-#define SRM_MODE_SEGMENTS	"runs"
-#define STAT_SEGMENTS		"dealt"
-#define STAT_RECLAIMED		"refilled"
-#define STAT_RECOLORED		"spread"
+#define ALLOC_FILL_ORDER	"fill_order"
+#define STAT_RELEASED		"released"
+#define STAT_BROKEN_UP		"broken_up"
+#define SRM_GROUP_ORDER		"group_order"
+#define SRM_REUSE		"reuse"
+#define SRM_RECLAIM		"reclaim"
+#define SRM_MODE_SEGMENTS	"segments"
+#define STAT_SEGMENTS		"segments"
+#define STAT_RECLAIMED		"reclaimed"
+#define STAT_RECOLORED		"recolored"
 
 /* Boot parameters. */
-#define PARAMETER_FILL_ORDER	"mcube.seed"
+#define PARAMETER_FILL_ORDER	"mcube.fill_order"
 
 /* The map of the tests: 16 colors, 8 banks. */
 #define MCUBE_TEST_COLORS	"0x1000 0x2000 0x4000 0x8000"
