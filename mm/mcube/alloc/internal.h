@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the mcube allocator share: containers of free pages, per zone.
+ * What the files of the mcube allocator share.
  *
  * Copyright (C) 2026 The mcube authors
+ *
+ * The structures come first: a zone (struct mcube_zone) has containers (struct
+ * mcube_container), and a container has free frames in bins (struct mcube_bins,
+ * bins.h).  The declarations follow by the file that defines them.  No file
+ * outside this directory but the tests includes this header: policies use
+ * policy.h.
  */
 #ifndef _MM_MCUBE_ALLOC_INTERNAL_H
 #define _MM_MCUBE_ALLOC_INTERNAL_H
@@ -24,15 +30,17 @@
 struct mcube_policy;
 struct mutex;
 
-/* Keys of the search cursors: a color, or a bank when no color is asked. */
+/* Keys of the search cursors: a color, or a bank if a hint names no color. */
 #define MCUBE_NR_KEYS		(2 * MCUBE_MAX_VALUES)
 
 /**
- * struct mcube_block_map - what a container's address means in the map
- * @color_phase: phase and
+ * struct mcube_block_map - where the colors and banks of a block lie
+ * @color_phase: phase of the block in the color map.
  * @color_xor: linear value of the block in the color map.
- * @bank_phase: phase and
+ * @bank_phase: phase of the block in the bank map.
  * @bank_xor: linear value of the block in the bank map.
+ *
+ * See mcube_offset_map_locate().
  */
 struct mcube_block_map {
 	u16 color_phase;
@@ -43,25 +51,26 @@ struct mcube_block_map {
 
 /**
  * struct mcube_container - an aligned block of 2^container_order frames
- * @lock: guards everything below but the list fields.
+ * @lock: guards all members below but @level, @node and @all.
  * @active: the container holds its block.
- * @owner: CPU that allocates from it, or -1.  Advice: any CPU may take from
- *         any container under @lock.
- * @fill_order: in which order its frames enter the bins, as set when it was taken,
- *        and
- * @key: which variant of that order.
- * @block_map: where its colors and banks lie.
- * @mz: the zone's store; constant while @active.
+ * @owner: CPU that allocates from the container, or -1.  Advice only: any CPU
+ *         may take a frame from any container under @lock.
+ * @fill_order: order in which the frames enter the bins; set when the block was
+ *              taken.
+ * @key: variant of that order.
+ * @block_map: where the colors and banks of the block lie.
+ * @mz: containers of the zone; constant while @active.
  * @bins: the free frames.
- * @counted: they are part of store->color_free.
- * @level: list of the store that it is on, or -1; guarded by store->lock.
- * @node: link in store->level[@level]; guarded by store->lock.
- * @all: link in store->all; guarded by store->lock.
+ * @counted: the free frames are part of mz->color_free.
+ * @level: index in mz->level[] of the list that the container is on, or -1;
+ *         guarded by mz->lock.
+ * @node: link in mz->level[@level]; guarded by mz->lock.
+ * @all: link in mz->all; guarded by mz->lock.
  *
- * Descriptors exist for every block of every present section while the store
- * is on, active or not, and are freed after an RCU grace period.  So a
- * pointer to one, once found under rcu_read_lock(), stays good: lock it, look
- * at @active.
+ * While the allocator is on, every block of every present section has a
+ * descriptor, active or not, and a descriptor is freed only after an RCU grace
+ * period.  So a pointer to a descriptor that was found under rcu_read_lock()
+ * stays valid: lock the descriptor and check @active.
  */
 struct mcube_container {
 	spinlock_t lock;	/* everything but the lists */
@@ -85,29 +94,32 @@ struct mcube_container {
  * struct mcube_zone - containers of one zone
  * @zone: the zone.
  * @open: containers may be taken; guarded by zone->lock.
- * @lock: guards the lists.  Innermost: zone->lock, container lock, this.
+ * @lock: guards the lists, the cursors and the exhausted bits.  Innermost:
+ *        zone->lock, container lock, this lock.
  * @levels: bit l is set while level[l] has a container.
- * @level: containers with free frames that no CPU owns, by mcube_bins_top().
- *         A low level is a container nearly used up, a high one nearly free,
- *         the highest a spare: wholly free.
- * @nr_spares: length of that highest list.
+ * @level: containers that have free frames and no owner, by mcube_bins_top().
+ *         A container on a low level is nearly used up, a container on a high
+ *         level nearly free.  On the highest level are the spares, which are
+ *         wholly free.
+ * @nr_spares: number of containers on the highest level.
  * @all: active containers.
  * @nr: number of active containers.
- * @nr_exhausted: bits set in @exhausted.
- * @exhausted: keys for which the last full search found nothing.
- * @cursor: where the last search for a key ended; written under @lock, may be
- *          inactive by now.
- * @missed: containers that did not match in a row, by key.
+ * @nr_exhausted: number of bits set in @exhausted.
+ * @exhausted: keys for which the last full search found no frame.
+ * @cursor: by key, the container where the last search ended; written under
+ *          @lock, may be inactive by now.
+ * @missed: by key, number of containers in a row that did not match.
  * @cur: the container that a CPU owns.
- * @zones: link in the list of all stores.
- * @color_free: free frames of the counted containers, by color; all of them
- *              while a policy is on, none otherwise.
+ * @zones: link in the list of all zones, see control.c.
+ * @color_free: free frames of the counted containers, by color.  All active
+ *              containers are counted while a policy is in force, otherwise
+ *              none is.
  */
 struct mcube_zone {
 	struct zone *zone;
 	bool open;
 
-	spinlock_t lock;	/* the lists, cursors and dry bits */
+	spinlock_t lock;	/* the lists, cursors and exhausted bits */
 	unsigned long levels;
 	struct list_head level[MCUBE_MAX_ORDER + 1];
 	unsigned int nr_spares;
@@ -125,19 +137,32 @@ struct mcube_zone {
 #endif
 };
 
+/* Why a container returns to the buddy lists; for the tracepoint. */
+enum mcube_reason {
+	MCUBE_REASON_FREE,
+	MCUBE_REASON_PRESSURE,
+	MCUBE_REASON_PAGE,
+	MCUBE_REASON_OFF,
+};
+
+/* config.c */
+
 /**
  * enum mcube_stat - events since boot, per CPU
- * @MCUBE_SERVED: pages handed out by the downward search.
- * @MCUBE_HOPPED: those of them whose color was the next of the hop table.
- * @MCUBE_COLORED: pages handed out for a hint.
- * @MCUBE_FALLBACK: order-0 movable requests that the store could not serve,
- *                  or hints that it could not follow.
- * @MCUBE_UNCOVERED: movable requests of order > 0 that passed it by.
+ * @MCUBE_SERVED: pages allocated without a hint: by the downward search, or in
+ *                the next color of the hop table.
+ * @MCUBE_HOPPED: requests without a hint that were given the next color of the
+ *                hop table.
+ * @MCUBE_COLORED: pages allocated for a hint.
+ * @MCUBE_FALLBACK: order-0 movable requests that the allocator could not serve,
+ *                  and requests whose hint it could not follow.
+ * @MCUBE_UNCOVERED: movable requests of order > 0, which the allocator does not
+ *                   serve.
  * @MCUBE_TAKEN: containers taken from the buddy lists.
- * @MCUBE_RELEASED: containers given back, wholly free, as there were spares
- *                  enough.
- * @MCUBE_BROKEN_UP: containers given back in part: memory pressure,
- *                   isolation, memory failure, switching off.
+ * @MCUBE_RELEASED: containers released: wholly free, while the zone had enough
+ *                  spares.
+ * @MCUBE_BROKEN_UP: containers broken up: memory pressure, isolation, memory
+ *                   failure, switching off.
  * @MCUBE_NR_STATS: number of counters.
  */
 enum mcube_stat {
@@ -158,15 +183,10 @@ struct mcube_stats {
 
 DECLARE_PER_CPU(struct mcube_stats, mcube_stats);
 
-/* Why a container is given back; for the tracepoint. */
-enum mcube_reason {
-	MCUBE_REASON_FREE,
-	MCUBE_REASON_PRESSURE,
-	MCUBE_REASON_PAGE,
-	MCUBE_REASON_OFF,
-};
-
-/* What is set while the store is off and constant while it is on. */
+/*
+ * Settings.  They change only while the allocator is off, except for the fill
+ * order of new containers.
+ */
 struct mcube_config {
 	unsigned int order;
 	enum mcube_fill_order fill_order;
@@ -177,42 +197,11 @@ struct mcube_config {
 };
 
 extern struct mcube_config mcube_config;
+extern const char * const mcube_fill_order_names[MCUBE_NR_FILL_ORDERS];
 
-/* zone.c */
-void mcube_zone_init(struct mcube_zone *mz, struct zone *zone);
-void mcube_zone_move(struct mcube_container *c, int level);
-void mcube_set_block_type(struct page *page, int migratetype);
-void __mcube_container_relist(struct mcube_container *c, int level);
-struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner, u32 hint);
-struct mcube_container *mcube_container_claim(struct mcube_zone *mz, unsigned int level,
-				    int cpu);
-void mcube_container_own(struct mcube_zone *mz, struct mcube_container *c,
-			 int cpu);
-unsigned int mcube_zone_max_spares(struct mcube_zone *mz);
-void mcube_container_release(struct mcube_container *c);
-bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
-			enum mcube_reason reason);
-void mcube_zone_drain(struct mcube_zone *mz);
-void mcube_shrink_spares(void);
+unsigned long mcube_alloc_stat(enum mcube_stat stat);
 
-/**
- * mcube_container_relist() - put a container on the list that it belongs on now
- * @c: the container, active, locked.
- *
- * Return: true if that is another one than before.
- */
-static inline bool mcube_container_relist(struct mcube_container *c)
-{
-	int level = c->owner < 0 ? mcube_bins_top(&c->bins) : -1;
-
-	/* Only the holder of the container's lock changes c->level. */
-	if (likely(level == c->level))
-		return false;
-	__mcube_container_relist(c, level);
-	return true;
-}
-
-/* table.c: descriptors by page frame number */
+/* lookup.c */
 struct mcube_lookup_table {
 	unsigned long nr;
 	struct mcube_container *section[] __counted_by(nr);
@@ -221,13 +210,13 @@ struct mcube_lookup_table {
 extern struct mcube_lookup_table __rcu *mcube_lookup_table;
 
 /**
- * mcube_lookup() - the descriptor of the block that a page frame lies in
+ * mcube_lookup() - find the descriptor of the block that a page frame lies in
  * @pfn: the page frame.
  *
- * Inline: each page that is freed passes here.
+ * Inline, as every page that is freed passes here.
  *
- * Context: RCU read side; the descriptor is good as long as that lasts.
- * Return: the descriptor, active or not; NULL where there is none.
+ * Context: RCU read side; the descriptor stays valid that long.
+ * Return: the descriptor, active or not; NULL if the block has no descriptor.
  */
 static inline struct mcube_container *mcube_lookup(unsigned long pfn)
 {
@@ -247,9 +236,106 @@ int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages);
 void mcube_lookup_free(void);
 void mcube_lookup_each(void (*fn)(struct mcube_container *c));
 
-/* count.c: free frames by color, while somebody wants to know */
+/* hint.c */
+void mcube_block_map_init(struct mcube_block_map *block_map, unsigned long pfn);
+void mcube_block_map_for_hint(struct mcube_block_map *block_map,
+			      unsigned long pfn, u32 hint);
+bool mcube_hint_matches(u32 hint, const struct mcube_block_map *block_map,
+			const unsigned long *free);
+
+/**
+ * mcube_hint_fits() - are color and bank of a hint values of the present map?
+ * @hint: the hint.
+ *
+ * A task keeps its hint while the allocator is switched off and on again with
+ * another map, and a policy may have chosen the hint before its task slept in
+ * reclaim.  So each hint is checked where it enters the allocator.
+ *
+ * Context: RCU read side in which zone->mcube was found: the map is constant.
+ * Return: false if a table indexed by color or bank has no entry for the hint.
+ */
+static inline bool mcube_hint_fits(u32 hint)
+{
+	return mcube_hint_color(hint) < (int)mcube_config.color.nr_values &&
+	       mcube_hint_bank(hint) < (int)mcube_config.bank.nr_values;
+}
+
+/**
+ * mcube_hint_select() - the frames of a block that a hint allows
+ * @hint: the hint, not 0.
+ * @block_map: where the colors and banks of the block lie.
+ * @sel: set to a bitmap of offsets.
+ * @sel2: set to a second bitmap that must allow the frame too, or to NULL.
+ *
+ * Return: false if the map does not have the color or bank of the hint.
+ */
+static inline bool mcube_hint_select(u32 hint,
+				     const struct mcube_block_map *block_map,
+				     const unsigned long **sel,
+				     const unsigned long **sel2)
+{
+	int color = mcube_hint_color(hint), bank = mcube_hint_bank(hint);
+
+	*sel = NULL;
+	*sel2 = NULL;
+	if (bank >= 0) {
+		*sel = mcube_offset_map_select(&mcube_config.bank,
+					       block_map->bank_phase,
+					       block_map->bank_xor, bank);
+		if (!*sel)
+			return false;
+	}
+	if (color >= 0) {
+		*sel2 = *sel;
+		*sel = mcube_offset_map_select(&mcube_config.color,
+					       block_map->color_phase,
+					       block_map->color_xor, color);
+	}
+	return *sel;
+}
+
+/* zone.c */
+void mcube_zone_init(struct mcube_zone *mz, struct zone *zone);
+void mcube_zone_move(struct mcube_container *c, int level);
+void __mcube_container_relist(struct mcube_container *c, int level);
+void mcube_set_block_type(struct page *page, int migratetype);
+unsigned int mcube_zone_max_spares(struct mcube_zone *mz);
+
+/**
+ * mcube_container_relist() - move a container to the list that it belongs on
+ * @c: the container, active, locked.
+ *
+ * Return: true if the container was on another list before.
+ */
+static inline bool mcube_container_relist(struct mcube_container *c)
+{
+	int level = c->owner < 0 ? mcube_bins_top(&c->bins) : -1;
+
+	/* Only the holder of the container's lock changes c->level. */
+	if (likely(level == c->level))
+		return false;
+	__mcube_container_relist(c, level);
+	return true;
+}
+
+/* container.c */
+struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
+					     u32 hint);
+struct mcube_container *mcube_container_claim(struct mcube_zone *mz,
+					      unsigned int level, int cpu);
+void mcube_container_own(struct mcube_zone *mz, struct mcube_container *c,
+			 int cpu);
+
+/* release.c */
+void mcube_shrink_spares(void);
+void mcube_container_release(struct mcube_container *c);
+bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
+			      enum mcube_reason reason);
+void mcube_zone_drain(struct mcube_zone *mz);
+
 #ifdef CONFIG_MCUBE_COLOR_STAT
 
+/* color_stat.c */
 DECLARE_STATIC_KEY_FALSE(mcube_color_stat_key);
 
 void __mcube_color_stat_taken(struct mcube_container *c, unsigned int off);
@@ -259,45 +345,47 @@ void mcube_color_stat_start(void);
 void mcube_color_stat_stop(void);
 
 /**
- * mcube_color_stat_taken() - a frame left a container
+ * mcube_color_stat_taken() - count that a frame left a container
  * @c: the container, locked.
- * @off: which frame.
+ * @off: the frame.
  */
 static __always_inline void mcube_color_stat_taken(struct mcube_container *c,
-					      unsigned int off)
+						   unsigned int off)
 {
 	if (static_branch_unlikely(&mcube_color_stat_key))
 		__mcube_color_stat_taken(c, off);
 }
 
 /**
- * mcube_color_stat_freed() - a frame came into a container, and may come out soon
+ * mcube_color_stat_freed() - count that a frame was freed into a container
  * @c: the container, locked.
- * @off: which frame.
+ * @off: the frame.
+ *
+ * Remembers the frame for mcube_pcp_pop() as well.
  */
 static __always_inline void mcube_color_stat_freed(struct mcube_container *c,
-					      unsigned int off)
+						   unsigned int off)
 {
 	if (static_branch_unlikely(&mcube_color_stat_key))
 		__mcube_color_stat_freed(c, off);
 }
 
 /**
- * mcube_color_stat_color() - a frame left a container, and its color is known
+ * mcube_color_stat_color() - count that a frame of a known color left
  * @c: the container, locked.
- * @color: of the frame.
+ * @color: color of the frame.
  */
 static __always_inline void mcube_color_stat_color(struct mcube_container *c,
-					      unsigned int color)
+						   unsigned int color)
 {
 	if (static_branch_unlikely(&mcube_color_stat_key) && c->counted)
 		atomic_dec(&c->mz->color_free[color]);
 }
 
 /**
- * mcube_color_stat_all() - a container with its free frames came, or goes
+ * mcube_color_stat_all() - count the free frames of a container in or out
  * @c: the container, active, locked.
- * @in: which.
+ * @in: true for a new container, false for a container that is broken up.
  */
 static inline void mcube_color_stat_all(struct mcube_container *c, bool in)
 {
@@ -305,7 +393,7 @@ static inline void mcube_color_stat_all(struct mcube_container *c, bool in)
 		__mcube_color_stat_all(c, in);
 }
 
-/* recent.c: frames that were freed last, by color, while they are counted */
+/* pcp.c */
 void mcube_pcp_reset(unsigned int nr_colors);
 void mcube_pcp_push(unsigned int color, unsigned long pfn);
 unsigned long __mcube_pcp_pop(unsigned int color);
@@ -314,8 +402,8 @@ unsigned long __mcube_pcp_pop(unsigned int color);
  * mcube_pcp_pop() - the frame of a color that this CPU freed last
  * @color: the color.
  *
- * Context: RCU read side, so that the number of colors stays what it is.
- * Return: its page frame number, perhaps in use by now; 0 if none is known.
+ * Context: RCU read side, so that the number of colors does not change.
+ * Return: the page frame number, perhaps in use by now; 0 if no frame is known.
  */
 static __always_inline unsigned long mcube_pcp_pop(unsigned int color)
 {
@@ -323,20 +411,20 @@ static __always_inline unsigned long mcube_pcp_pop(unsigned int color)
 		__mcube_pcp_pop(color) : 0;
 }
 
-#else
+#else /* CONFIG_MCUBE_COLOR_STAT */
 
 static inline void mcube_color_stat_taken(struct mcube_container *c,
-				     unsigned int off)
+					  unsigned int off)
 {
 }
 
 static inline void mcube_color_stat_freed(struct mcube_container *c,
-				     unsigned int off)
+					  unsigned int off)
 {
 }
 
 static inline void mcube_color_stat_color(struct mcube_container *c,
-				     unsigned int color)
+					  unsigned int color)
 {
 }
 
@@ -357,13 +445,15 @@ static inline void mcube_color_stat_stop(void)
 {
 }
 
-#endif
+#endif /* CONFIG_MCUBE_COLOR_STAT */
+
+/* reserve.c */
 
 /**
- * struct mcube_reserve - the reserved colors, and the others
+ * struct mcube_reserve - the reserved colors, and the other colors
  * @nr: number of reserved colors.
  * @nr_hop: number of the other colors.
- * @hop: the other colors, in order.
+ * @hop: the other colors, in order: the hop table.
  */
 struct mcube_reserve {
 	unsigned int nr;
@@ -381,7 +471,7 @@ void mcube_reserve_withdraw(struct mcube_policy *p);
 /**
  * mcube_reserve_hops() - shall a page without a hint hop?
  *
- * Return: true if so.
+ * Return: true if the page shall hop.
  */
 static __always_inline bool mcube_reserve_hops(void)
 {
@@ -389,10 +479,10 @@ static __always_inline bool mcube_reserve_hops(void)
 }
 
 /**
- * mcube_reserve_hint() - the hint for a page that hops
+ * mcube_reserve_hint() - make the hint for a page that hops
  *
- * Return: a hint for the color after the last one of this task, in the order
- * of the hop table.
+ * Return: a hint for the color that follows the last color of this task in the
+ * hop table.
  */
 static inline u32 mcube_reserve_hint(void)
 {
@@ -405,72 +495,16 @@ static inline u32 mcube_reserve_hint(void)
 	return mcube_hint_make(mcube_reserve.hop[i], -1);
 }
 
-/* hint.c: which frames of a container a hint allows */
-void mcube_block_map_init(struct mcube_block_map *block_map, unsigned long pfn);
-void mcube_block_map_for_hint(struct mcube_block_map *block_map, unsigned long pfn, u32 hint);
-bool mcube_hint_matches(u32 hint, const struct mcube_block_map *block_map,
-			const unsigned long *free);
-
-/**
- * mcube_hint_fits() - are color and bank of a hint values of the present map?
- * @hint: the hint.
- *
- * A task keeps its hint while the allocator is switched off and on again with
- * another map, and a policy may have chosen the hint before its task slept in
- * reclaim.  So each hint is checked where it enters the allocator.
- *
- * Context: RCU read side, the zone's store found there: the map is constant.
- * Return: false if a table indexed by color or bank has no entry for the hint.
- */
-static inline bool mcube_hint_fits(u32 hint)
-{
-	return mcube_hint_color(hint) < (int)mcube_config.color.nr_values &&
-	       mcube_hint_bank(hint) < (int)mcube_config.bank.nr_values;
-}
-
-/**
- * mcube_hint_select() - the frames of a block that a hint allows
- * @hint: the hint, not 0.
- * @block_map: the block's.
- * @sel: set to a bitmap of offsets.
- * @sel2: set to a second bitmap that must allow the frame too, or to NULL.
- *
- * Return: false if the hint names a color or bank that the map has not.
- */
-static inline bool mcube_hint_select(u32 hint, const struct mcube_block_map *block_map,
-				     const unsigned long **sel,
-				     const unsigned long **sel2)
-{
-	int color = mcube_hint_color(hint), bank = mcube_hint_bank(hint);
-
-	*sel = NULL;
-	*sel2 = NULL;
-	if (bank >= 0) {
-		*sel = mcube_offset_map_select(&mcube_config.bank,
-					  block_map->bank_phase, block_map->bank_xor,
-					  bank);
-		if (!*sel)
-			return false;
-	}
-	if (color >= 0) {
-		*sel2 = *sel;
-		*sel = mcube_offset_map_select(&mcube_config.color,
-					  block_map->color_phase, block_map->color_xor,
-					  color);
-	}
-	return *sel;
-}
-
-/* pick.c */
-struct page *mcube_buddy_search(struct zone *zone, unsigned int order, int migratetype,
-			u32 hint);
+/* buddy.c */
+struct page *mcube_buddy_search(struct zone *zone, unsigned int order,
+				int migratetype, u32 hint);
 
 /* policy.c */
 extern struct mutex mcube_control_lock;
 
 void mcube_policy_disable_all(void);
 
-/* control.c: switching on and off, hotplug, hibernation */
+/* control.c */
 #define MCUBE_ORDER_MIN		((unsigned int)pageblock_order)
 #define MCUBE_ORDER_MAX		min_t(unsigned int, MAX_PAGE_ORDER, MCUBE_MAX_ORDER)
 
@@ -482,10 +516,5 @@ unsigned int mcube_alloc_containers(void);
 unsigned long mcube_alloc_free_pages(void);
 int mcube_alloc_add_zones(void);
 void mcube_alloc_pause(bool pause);
-
-/* config.c */
-extern const char * const mcube_fill_order_names[MCUBE_NR_FILL_ORDERS];
-
-unsigned long mcube_alloc_stat(enum mcube_stat stat);
 
 #endif /* _MM_MCUBE_ALLOC_INTERNAL_H */
