@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocating and freeing pages of the store
+ * Allocating and freeing single pages
  *
  * Copyright (C) 2026 The mcube authors
  *
- * What the hooks in the page allocator call.  Two ways in:
+ * The hooks in the page allocator (linux/mcube_alloc.h) call this file.  It
+ * takes frames from the bins of containers (bins.c) and puts freed frames back:
  *
- *   no hint    downward search in the container that this CPU owns; when it
- *              is used up, the next one: a nearly full container that nobody
- *              owns, else a block from the buddy lists, else the rest.
- *   a hint     a frame of the color, or bank, or both, from any container of
- *              the zone: one that this CPU has just freed (recent.c), else
- *              from where there are more.  A container has few of each (16 of
- *              1024 with 64 colors).  Per key (see hint_key()) a cursor
- *              remembers where the last one was found, and a bit that there
- *              are none.  Then the pieces of blocks in the buddy lists are
- *              looked through.
+ *   mcube_alloc_rmqueue()                              mcube_alloc_free()
+ *     |                                                      |
+ *     +- no hint: alloc_any()     container that this CPU    |
+ *     |                           owns, container.c          v
+ *     +- a hint: serve_hinted()   pcp.c, then any      the container that
+ *                                 container, buddy.c   the frame lies in
  *
- * SRM-buffer (srm.c) gives hints for pages of files, and has all others hop
- * over the colors.
+ * Without a hint, a downward search in the container that this CPU owns yields
+ * the frame.  When that container is used up, the CPU claims a container that
+ * no CPU owns and that has more than single frames, else takes a block from
+ * the buddy lists, else claims a container that has only single frames.
  *
- * Whoever cannot be served gets NULL and goes on to the buddy allocator, and
- * a counter says so.
+ * With a hint, the frame has the color, or the bank, or both, and comes from
+ * any container of the zone: a frame of the color that this CPU freed last
+ * (pcp.c), else a frame of the container where the last search ended.  A
+ * container has few frames of each color (16 of 1024 with 64 colors).  So each
+ * key (see hint_key()) has a cursor, which points at that container, and a bit,
+ * which says that the key is exhausted.  The last resort is a piece of a block
+ * in the buddy lists (buddy.c).
+ *
+ * A policy such as SRM-buffer (../srm/) sets hints for pages of files.  It may
+ * also have all pages without a hint hop over the colors (reserve.c).
+ *
+ * A request that cannot be served gets NULL and falls back to the buddy
+ * allocator.  A counter records each fallback.
  *
  * Pages arrive here from free_pages_prepare() and leave for prep_new_page(),
- * so poisoning, KASAN, page_owner and init_on_alloc need nothing of us.
+ * so poisoning, KASAN, page_owner and init_on_alloc need no code here.
  */
 
 #include <linux/mcube_alloc.h>
@@ -40,18 +50,19 @@
 
 #include <trace/events/mcube_alloc.h>
 
-/* Containers looked at in one search before it goes to the buddy lists. */
+/* Containers that one search examines before it takes a block instead. */
 #define SEARCH_MAX	64
 
 /*
- * Containers without a free pair have few free frames (below 3 % if they are
- * spread evenly) and are soon used up again: a CPU takes them last.
+ * A container without a free pair has few free frames (below 3 % if the frames
+ * are spread evenly) and is soon used up again: a CPU claims it last.
  */
 #define WORTHWHILE_LEVEL	1
 
 /*
- * A pointer to a container may have outlived its block: check that it is
- * active, and that memory hotplug has not moved it to another zone.
+ * A pointer to a container may be older than the container.  Check that the
+ * container is active, and that memory hotplug has not moved its block to
+ * another zone.
  */
 static bool usable(const struct mcube_container *c,
 		   const struct mcube_zone *mz)
@@ -72,7 +83,7 @@ static __always_inline struct page *take_any(struct mcube_zone *mz,
 			__mod_mcube_free_pages(mz->zone, -1);
 			mcube_color_stat_taken(c, off);
 		}
-		/* Disowned meanwhile, as by a CPU going offline. */
+		/* Disowned in the meantime: the CPU went offline. */
 		if (unlikely(c->owner < 0))
 			mcube_container_relist(c);
 	}
@@ -108,7 +119,7 @@ static __always_inline struct page *alloc_any(struct mcube_zone *mz)
 	return page;
 }
 
-/* A frame has been taken for a hint; its color is known if it was in that. */
+/* A frame was taken for a hint; @color is -1 if the hint names only a bank. */
 static __always_inline void account_hinted(struct mcube_container *c,
 					   unsigned int off, int color)
 {
@@ -138,7 +149,7 @@ static __always_inline struct page *take_hinted(struct mcube_zone *mz,
 	return off < 0 ? NULL : c->bins.base + off;
 }
 
-/* That very frame, if it is free and the zone's. */
+/* Take a given frame, if it is free and belongs to the zone. */
 static struct page *take_frame(struct mcube_zone *mz, unsigned long pfn,
 			       unsigned int color)
 {
@@ -160,7 +171,7 @@ static struct page *take_frame(struct mcube_zone *mz, unsigned long pfn,
 	return taken ? pfn_to_page(pfn) : NULL;
 }
 
-/* One that this CPU has just freed. */
+/* A frame of the color that this CPU freed last. */
 static struct page *take_pcp(struct mcube_zone *mz, u32 hint)
 {
 	int color = mcube_hint_color(hint);
@@ -174,7 +185,7 @@ static struct page *take_pcp(struct mcube_zone *mz, u32 hint)
 	return page;
 }
 
-/* Cursors and dry bits: by color, or by bank for hints without a color. */
+/* Index of cursors and exhausted bits: the color, or else the bank. */
 static unsigned int hint_key(u32 hint)
 {
 	int color = mcube_hint_color(hint);
@@ -187,20 +198,23 @@ static bool hint_is_single(u32 hint)
 	return mcube_hint_color(hint) < 0 || mcube_hint_bank(hint) < 0;
 }
 
-static void set_exhausted(struct mcube_zone *mz, unsigned int key, bool exhausted)
+static void set_exhausted(struct mcube_zone *mz, unsigned int key,
+			  bool exhausted)
 {
 	lockdep_assert_held(&mz->lock);
 	if (exhausted == test_bit(key, mz->exhausted))
 		return;
 	__change_bit(key, mz->exhausted);
-	WRITE_ONCE(mz->nr_exhausted, exhausted ? mz->nr_exhausted + 1 : mz->nr_exhausted - 1);
+	WRITE_ONCE(mz->nr_exhausted,
+		   exhausted ? mz->nr_exhausted + 1 : mz->nr_exhausted - 1);
 }
 
 /*
- * Walk on from the cursor, a bounded number of steps.  When as many containers
- * as there are have not matched in a row, the key is dry until a frame of it
- * is freed or a container is taken.  A frame freed behind the walk's back may
- * be missed; the next one sets it right.
+ * Search on from the cursor, a bounded number of containers.  When as many
+ * containers as the zone has did not match in a row, the key is exhausted
+ * until a frame of the key is freed or a container is taken.  The search may
+ * miss a frame that is freed meanwhile in a container already passed; the next
+ * frame that is freed clears the bit.
  */
 static struct mcube_container *search(struct mcube_zone *mz, u32 hint)
 {
@@ -232,10 +246,11 @@ static struct mcube_container *search(struct mcube_zone *mz, u32 hint)
 }
 
 /*
- * Take a block for the hint and let the cursor point there.  If its key was
- * dry the new container is all that there is, and nobody need search the
- * others once it is used up: dry again.  Not so if someone else, who moved the
- * cursor, has taken one at the same time.
+ * Take a block for the hint and point the cursor at the new container.  If the
+ * key was exhausted, no other container has a frame for it, so no CPU need
+ * search them once the new container is used up: the key stays exhausted.  That
+ * does not hold if another CPU took a block for the key at the same time, which
+ * moved the cursor.
  */
 static struct mcube_container *take_for(struct mcube_zone *mz, u32 hint)
 {
@@ -254,7 +269,7 @@ static struct mcube_container *take_for(struct mcube_zone *mz, u32 hint)
 	return c;
 }
 
-/* Once the cursor's container has none: another one that has, or a new one. */
+/* The cursor's container has no frame: search the others, or take a block. */
 static noinline struct page *find_hinted(struct mcube_zone *mz, u32 hint)
 {
 	unsigned int key = hint_key(hint);
@@ -286,11 +301,11 @@ static noinline struct page *alloc_hinted(struct mcube_zone *mz, u32 hint)
 	return likely(page) ? page : find_hinted(mz, hint);
 }
 
-/* is_migrate_special() relies on it. */
+/* is_migrate_special() relies on this order of the types. */
 static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 	      MIGRATE_TYPES);
 
-/* What an interrupt, or reclaim on the way, allocates is not what is meant. */
+/* The hint is not for pages that an interrupt or reclaim allocates. */
 static u32 task_hint(void)
 {
 	u32 hint = current->mcube_hint;
@@ -307,8 +322,9 @@ static void count_hinted(u32 hint)
 		current->mcube_hint = hint | MCUBE_HINT_SERVED;
 }
 
-/* What the hint asks for: of the store, else out of the buddy lists. */
-static struct page *serve_hinted(struct mcube_zone *mz, int migratetype, u32 hint)
+/* A page for the hint: from a container, else from the buddy lists. */
+static struct page *serve_hinted(struct mcube_zone *mz, int migratetype,
+				 u32 hint)
 {
 	struct page *page = NULL;
 
@@ -323,8 +339,9 @@ static struct page *serve_hinted(struct mcube_zone *mz, int migratetype, u32 hin
 	return page;
 }
 
-/* A request that only the buddy lists can serve. */
-static struct page *search_buddy(struct zone *zone, unsigned int order, int migratetype)
+/* A page cache request that is not movable, or has more than one page. */
+static struct page *search_buddy(struct zone *zone, unsigned int order,
+				 int migratetype)
 {
 	u32 hint = task_hint();
 	struct page *page = NULL;
@@ -341,17 +358,17 @@ static struct page *search_buddy(struct zone *zone, unsigned int order, int migr
 }
 
 /**
- * mcube_alloc_rmqueue_large() - a block of more than a page
+ * mcube_alloc_rmqueue_large() - allocate a block of more than one page
  * @zone: zone that has passed watermark, cpuset and dirty checks.
- * @order: not 0.
- * @migratetype: of the request.
+ * @order: order of the block, not 0.
+ * @migratetype: type of the request.
  *
  * Context: any but NMI, no lock of the page allocator held.
- * Return: a free block for the page cache, to be prepared like one from the
- * buddy lists; NULL for all others.
+ * Return: a free block for the page cache, to be prepared like a block from the
+ * buddy lists; NULL for any other request, or if no block follows the hint.
  */
 struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
-				 int migratetype)
+				       int migratetype)
 {
 	struct page *page;
 
@@ -364,12 +381,13 @@ struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
 }
 
 /**
- * mcube_alloc_rmqueue() - a page of the store
+ * mcube_alloc_rmqueue() - allocate a page from the mcube allocator
  * @zone: zone that has passed watermark, cpuset and dirty checks.
- * @migratetype: of the request.
+ * @migratetype: type of the request.
  *
  * Context: any but NMI, no lock of the page allocator held.
- * Return: a free page, to be prepared like one from the buddy lists, or NULL.
+ * Return: a free page, to be prepared like a page from the buddy lists, or
+ * NULL.
  */
 struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype)
 {
@@ -410,14 +428,14 @@ struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype)
 }
 
 /**
- * mcube_alloc_rmqueue_hinted() - a page for the hint, or none
+ * mcube_alloc_rmqueue_hinted() - allocate a page that follows the task's hint
  * @zone: zone that has passed the checks of the request.
- * @migratetype: of the request.
+ * @migratetype: type of the request.
  *
- * Context: process, mcube_alloc_wants_bulk() having said so; a pcp lock may be held,
- * zone->lock may not.
- * Return: a free page, to be prepared like one from the buddy lists, or NULL
- * if there is none of that color.
+ * Context: process, after mcube_alloc_wants_bulk() returned true; a pcp lock
+ * may be held, zone->lock may not.
+ * Return: a free page, to be prepared like a page from the buddy lists, or NULL
+ * if no free page follows the hint.
  */
 struct page *mcube_alloc_rmqueue_hinted(struct zone *zone, int migratetype)
 {
@@ -429,8 +447,9 @@ struct page *mcube_alloc_rmqueue_hinted(struct zone *zone, int migratetype)
 			   NULL;
 }
 
-/* A frame came back that a key had run dry of: searches shall find it. */
-static noinline void no_longer_exhausted(struct mcube_container *c, unsigned long pfn)
+/* A frame was freed: if its keys were exhausted, let searches find it. */
+static noinline void no_longer_exhausted(struct mcube_container *c,
+					 unsigned long pfn)
 {
 	struct mcube_zone *mz = c->mz;
 	unsigned int key[2], i;
@@ -454,8 +473,8 @@ static noinline void no_longer_exhausted(struct mcube_container *c, unsigned lon
  *       free_pages_prepare(), and its pageblock was seen as MIGRATE_MCUBE.
  *
  * Context: any but NMI; a pcp lock may be held, zone->lock may not.
- * Return: false if the container was given back meanwhile: the page is the
- * buddy allocator's.
+ * Return: false if the page lies in no container any more: the page belongs to
+ * the buddy allocator.
  */
 bool mcube_alloc_free(unsigned long pfn)
 {

@@ -4,16 +4,16 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The buddy system hands out memory in ascending runs: it splits a block and
- * gives the halves away one after the other, so pages that are allocated
- * together sit in the same DRAM rows and walk through the banks and cache
- * colors in step with every other CPU that does the same.  The M3 allocator
- * turns that around.  A container (an aligned block of 2^n frames) keeps its
- * free frames one by one.  A frame that completes a free buddy group becomes
- * the group's representative and moves up to the bin of the group's size;
- * allocation searches downward and takes the representative of the largest
- * group.  Splitting thus costs nothing, and the frames that come out one
- * after the other lie as far apart as the free space allows.
+ * The buddy allocator hands out memory in ascending order: it splits a block
+ * and gives the halves away one after the other.  So pages that are allocated
+ * together lie in the same DRAM rows, and walk through the banks and cache
+ * colors in step with every other CPU that allocates.  The M3 allocator does
+ * the opposite.  A container (an aligned block of 2^n frames) keeps its free
+ * frames one by one.  A frame that completes a free buddy group becomes the
+ * group's representative and moves up to the bin of the group's size.
+ * Allocation searches downward and takes the representative of the largest
+ * group.  Thus splitting costs nothing, and frames that are allocated one after
+ * the other lie as far apart as the free space allows.
  *
  *   8 frames, freed in the order 0..7:        after taking 7, 3, 5, 1, 6:
  *
@@ -25,8 +25,11 @@
  * Rules: a freed frame starts in bin 0 and ascends while its buddy group is
  * wholly free; frames enter a bin at the head and leave it at the head.
  *
- * The invariant that everything rests on: every wholly free group of 2^l
- * frames has exactly one frame of level l or more, its representative.
+ * Invariant: every wholly free group of 2^l frames has exactly one frame of
+ * level l or more, its representative.
+ *
+ * alloc.c takes and frees frames, container.c fills the bins of a container,
+ * release.c empties them.
  *
  * Source: the M3 ("Mcube") multi-core multi-bank allocator: Park, Baek, Choi,
  * Lee, Noh, "Regularities considered harmful: forcing randomness to memory
@@ -37,18 +40,18 @@
  *
  *  - Any frame can be taken, not only the head of the highest bin: a request
  *    for a cache color or a DRAM bank names its frame.  If the frame stood
- *    below another representative, that one is demoted to the largest group
- *    it still stands for, see mcube_bins_remove().
- *  - Frames enter the bins when somebody wants them in that order.  Those of
- *    a container from which only given frames are taken are loose: they are
- *    in the bitmap alone, and the wholly free groups of each size are counted.
- *  - "Is this group free" is asked of a bitmap, one word for groups of up to
- *    64 frames, so that freeing touches no frame but its own and the slots.
- *  - The order in which a fresh container is filled is a choice.  Ascending,
- *    as in the paper, makes the first frames of a container differ in their
- *    highest address bits only, which on XOR-mapped memory is one color and
- *    few banks, the same ones on every CPU.  See the finding on fill orders in
- *    Documentation/mm/mcube/design.rst.
+ *    below another representative, that representative is demoted to the
+ *    largest group that it still stands for, see mcube_bins_remove().
+ *  - Frames enter the bins only when a downward search needs them.  Frames of a
+ *    container that serves only hints are unbinned: they are in the bitmap
+ *    alone, and the wholly free groups of each size are counted.
+ *  - A bitmap tells whether a group is free, one word for groups of up to 64
+ *    frames.  So freeing touches no frame but the freed frame and the slots.
+ *  - The order in which a fresh container is filled can be chosen.  In
+ *    ascending order, as in the paper, the first frames of a container differ
+ *    only in their highest address bits.  On XOR-mapped memory these frames
+ *    have one color and few banks, the same on every CPU.  See the finding on
+ *    fill orders in Documentation/mm/mcube/design.rst.
  *  - The paper's third example (frames freed as 6, 7, 1, 3, 5 come back as
  *    6, 3, 1, 5, 7) does not follow from its own rules, which give 5, 3, 1,
  *    7, 6.  Freed as 5, 7, 1, 3, 6 the printed order comes out.
@@ -66,17 +69,17 @@
 #include "bins.h"
 
 /*
- * Where the representative of the group of 2^level frames around @off is
- * noted: in the index word of one frame of the group, numbered as the inner
- * nodes of a binary tree in order, so that no two groups share a frame.
+ * The slot that names the representative of the group of 2^level frames around
+ * @off.  It is the index word of a frame of the group.  The frames are assigned
+ * as the inner nodes of a binary tree in order: no two groups share a frame.
  *
  *   frame   0   1   2   3   4   5   6   7
  *   group      2^1     2^1     2^1     2^1     slots 1, 3, 5, 7
  *                  2^2             2^2         slots 2, 6
  *                          2^3                 slot  4
  *
- * The note is written when the group becomes free and is not withdrawn: a
- * reader checks that the frame named is free and of sufficient level.
+ * The slot is written when the group becomes free and is not cleared later: a
+ * reader checks that the named frame is free and that its level is sufficient.
  */
 static unsigned long *rep_slot(struct mcube_bins *b, unsigned int level,
 			       unsigned int off)
@@ -108,29 +111,29 @@ static bool group_free(const unsigned long *free, unsigned int level,
 #define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
 
 /*
- * How far does @off ascend, its own bit being set already?  Up to the size of
- * a word by folding it: after l steps, bit i (a multiple of 2^l) of @runs says
- * that the 2^l frames from i on are free.
+ * The level that @off reaches; the bit of @off is set already.  Groups up to
+ * the size of a word are checked by folding the word: after l steps, bit i (a
+ * multiple of 2^l) of @spans says that the 2^l frames from i on are free.
  */
 static unsigned int ascent(const unsigned long *free, unsigned int order,
 			   unsigned int off)
 {
-	unsigned long runs = free[BIT_WORD(off)];
+	unsigned long spans = free[BIT_WORD(off)];
 	unsigned int bit = off % BITS_PER_LONG, level;
 
 	for (level = 0; level < order && level < WORD_LEVEL; level++) {
 		unsigned int buddy = (bit ^ (1U << level)) & ~((1U << level) - 1);
 
-		if (!(runs >> buddy & 1))
+		if (!(spans >> buddy & 1))
 			return level;
-		runs &= runs >> (1U << level);
+		spans &= spans >> (1U << level);
 	}
 	while (level < order && group_free(free, level, off ^ (1U << level)))
 		level++;
 	return level;
 }
 
-/* The same; half of all frames stay in bin 0, and are spared the call. */
+/* Inline, as half of all frames stay in bin 0 and need no call of ascent(). */
 static inline unsigned int reach(const struct mcube_bins *b, unsigned int off)
 {
 	return test_bit(off ^ 1, b->free) ? ascent(b->free, b->order, off) : 0;
@@ -161,8 +164,8 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 		b->nonempty &= ~BIT(level);
 }
 
-/* A loose frame became free, and with it the groups up to @level. */
-static void loose_add(struct mcube_bins *b, unsigned int level)
+/* An unbinned frame became free, and with it the groups up to @level. */
+static void unbinned_add(struct mcube_bins *b, unsigned int level)
 {
 	unsigned int l;
 
@@ -171,8 +174,8 @@ static void loose_add(struct mcube_bins *b, unsigned int level)
 			b->unbinned |= BIT(l);
 }
 
-/* A loose frame is about to be taken, and its groups cease to be free. */
-static void loose_del(struct mcube_bins *b, unsigned int off)
+/* An unbinned frame is about to be taken: its groups are no longer free. */
+static void unbinned_del(struct mcube_bins *b, unsigned int off)
 {
 	unsigned int level = reach(b, off), l;
 
@@ -182,10 +185,10 @@ static void loose_del(struct mcube_bins *b, unsigned int off)
 }
 
 /**
- * mcube_bins_init() - make the bins of a container, all frames in use
+ * mcube_bins_init() - initialize the bins of a container, all frames in use
  * @b: the bins.
- * @base: struct page of the first frame; 2^@order follow it.
- * @order: 0..MCUBE_MAX_ORDER.
+ * @base: struct page of the first of 2^@order frames.
+ * @order: order of the container, 0..MCUBE_MAX_ORDER.
  */
 void mcube_bins_init(struct mcube_bins *b, struct page *base,
 		     unsigned int order)
@@ -206,7 +209,7 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base,
 /**
  * mcube_bins_put() - free one frame
  * @b: the bins.
- * @off: the frame, not free so far.
+ * @off: the frame, in use so far.
  *
  * Return: the level that the frame reached, 0..order.
  */
@@ -218,7 +221,7 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 	b->nr_free++;
 	level = reach(b, off);
 	if (b->unbinned) {
-		loose_add(b, level);
+		unbinned_add(b, level);
 	} else {
 		note_rep(b, off, level);
 		bin_add(b, off, level);
@@ -232,7 +235,7 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
  *
  * No group above the one taken is free, so no other frame changes its level.
  *
- * Return: the frame, or -1 when none is free, or those that are free are loose.
+ * Return: the frame, or -1 if no frame is free or the free frames are unbinned.
  */
 int mcube_bins_take(struct mcube_bins *b)
 {
@@ -254,10 +257,11 @@ int mcube_bins_take(struct mcube_bins *b)
  * @b: the bins.
  * @off: the frame, free so far.
  *
- * The groups that contain @off are no longer free.  Those up to the level of
- * @off it represented itself.  Above that, walk up the representatives r and
- * demote each to the group that it shares with @off least: the one below the
- * highest bit in which they differ.  On average half a demotion per call.
+ * The groups that contain @off are no longer free.  @off represented the groups
+ * up to its own level.  Above that level, walk up the representatives and
+ * demote each to the largest group that does not contain @off: its level is
+ * the highest bit in which the representative and @off differ.  A call demotes
+ * half a frame on average.
  */
 void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 {
@@ -265,7 +269,7 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 
 	b->nr_free--;
 	if (b->unbinned) {
-		loose_del(b, off);
+		unbinned_del(b, off);
 		__clear_bit(off, b->free);
 		return;
 	}
@@ -277,7 +281,7 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 		unsigned long rep = *rep_slot(b, level, off);
 		unsigned int old;
 
-		/* A group that was not free has no valid note. */
+		/* The slot of a group that was not free is stale. */
 		if (rep >> level != off >> level || !test_bit(rep, b->free))
 			break;
 		old = b->base[rep].private;
@@ -292,15 +296,15 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 /**
  * mcube_bins_take_from() - allocate a frame out of a selection
  * @b: the bins.
- * @sel: bitmap of 2^order bits, the frames allowed.
+ * @sel: bitmap of 2^order bits: the frames allowed.
  * @sel2: a second bitmap that must allow the frame too, or NULL.
  *
- * Goes on where the last one was found, as those before it are mostly taken.
- * Levels are not looked at: where the lowest page bit takes part in the color,
- * as it does in any cache index, frames of one color are never buddies, and
- * the level tells only what group is broken.
+ * Continues where the last frame was found, as the frames before it are mostly
+ * taken.  The level of a frame does not matter: where the lowest page bit takes
+ * part in the color, as in any cache index, frames of one color are never
+ * buddies, and the level tells only which group is split.
  *
- * Return: the frame, or -1 when none of the selection is free.
+ * Return: the frame, or -1 if no frame of the selection is free.
  */
 int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 			 const unsigned long *sel2)
@@ -319,13 +323,13 @@ int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 			b->word = i;
 			return off;
 		}
-		/* A power of two. */
+		/* @words is a power of two. */
 		i = (i + 1) & (words - 1);
 	}
 	return -1;
 }
 
-/* Ascending without @rnd, else shuffled as Fisher and Yates do it. */
+/* Ascending order if @rnd is NULL, else a Fisher-Yates shuffle. */
 static void fill_build(struct mcube_fill *f, struct rnd_state *rnd)
 {
 	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
@@ -344,14 +348,15 @@ static void fill_build(struct mcube_fill *f, struct rnd_state *rnd)
 	}
 }
 
-/* Frames that come out first, and the bits of them that are compared. */
+/* Number of first frames that are compared, and of neighbouring bits. */
 #define SPREAD_FRAMES	32
 #define SPREAD_BITS	5
 
 /*
- * How well do the first frames spread?  They leave by falling level, the last
- * to enter first.  Counts the different values of every five neighbouring bits
- * of the offset, which is what caches and DRAM make their choices from.
+ * How well do the first frames spread?  Frames leave by falling level, and
+ * within a level the last frame to enter leaves first.  Counts the different
+ * values of every five neighbouring bits of the offset: colors and banks are
+ * computed from such bits.
  */
 static unsigned int fill_spread(const struct mcube_fill *f)
 {
@@ -375,16 +380,16 @@ out:
 	return sum;
 }
 
-/* Shuffles to choose from: luck makes up to one color in twenty. */
+/* Shuffles to choose from: they differ by up to one color in twenty. */
 #define CANDIDATES	64
 
 /**
- * mcube_fill_build() - work out an order in which to fill containers
+ * mcube_fill_build() - compute a fill order
  * @f: filled in.
- * @order: of the containers.
- * @fill_order: the kind of order.
- * @key: random bits for MCUBE_FILL_SHUFFLE: of some shuffles, the one that
- *       spreads its first frames best.
+ * @order: order of the containers.
+ * @fill_order: the kind of fill order.
+ * @key: random bits for MCUBE_FILL_SHUFFLE, which tries some shuffles and keeps
+ *       the shuffle that spreads its first frames best.
  */
 void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_fill_order fill_order, u64 key)
@@ -413,8 +418,8 @@ void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 
 /*
  * Swap the two halves of groups: bit j of the result depends on bit j of @off
- * and on higher ones, so that buddy groups stay buddy groups, while the order
- * among frames changes from key to key.  Key 0 changes nothing.
+ * and on higher bits.  So buddy groups stay buddy groups, while the order of
+ * the frames changes from key to key.  Key 0 changes nothing.
  */
 static unsigned int twist(unsigned int off, unsigned int mask, u64 key)
 {
@@ -425,11 +430,11 @@ static unsigned int twist(unsigned int off, unsigned int mask, u64 key)
 /**
  * mcube_bins_fill() - free all frames of a container that is wholly in use
  * @b: the bins, fresh from mcube_bins_init().
- * @f: the order in which the frames enter; for containers of this order.
- * @key: which variant of it; 0 for @f itself.
+ * @f: fill order, computed for containers of this order.
+ * @key: variant of the fill order; 0 for @f itself.
  *
- * The same as mcube_bins_put() for one frame after the other, but all levels
- * are known.
+ * Does the same as mcube_bins_put() for one frame after the other, but need not
+ * compute the levels.
  */
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 {
@@ -446,10 +451,11 @@ void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 }
 
 /**
- * mcube_bins_fill_unbinned() - free all frames of a container, but keep them loose
+ * mcube_bins_fill_unbinned() - free all frames of a container, outside the bins
  * @b: the bins, fresh from mcube_bins_init().
  *
- * They stay loose until mcube_bins_sort(), or until the last one is taken.
+ * Free frames stay unbinned until mcube_bins_sort(), or until the last of them
+ * is taken.
  */
 void mcube_bins_fill_unbinned(struct mcube_bins *b)
 {
@@ -463,10 +469,10 @@ void mcube_bins_fill_unbinned(struct mcube_bins *b)
 }
 
 /**
- * mcube_bins_sort() - put loose frames into the bins
- * @b: the bins; nothing happens if no frame is loose.
- * @f: the order in which they enter; for containers of this order.
- * @key: which variant of it; 0 for @f itself.
+ * mcube_bins_sort() - put unbinned frames into the bins
+ * @b: the bins; nothing happens if no frame is unbinned.
+ * @f: fill order, computed for containers of this order.
+ * @key: variant of the fill order; 0 for @f itself.
  */
 void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 {
@@ -480,7 +486,7 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 		mcube_bins_fill(b, f, key);
 		return;
 	}
-	/* @free stays as it is: some look at it without a lock. */
+	/* @free does not change: searches read it without a lock. */
 	bitmap_zero(in, MCUBE_MAX_PAGES);
 	for (i = 0; i < n; i++) {
 		unsigned int off = twist(f->off[i], n - 1, key), level;
@@ -496,13 +502,14 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 
 /**
  * mcube_bins_drain_group() - take out the lowest maximal free group
- * @b: the bins; fit only for more of these calls afterwards.
+ * @b: the bins; only this function may be called afterwards.
  * @order: set to the group's order.
  *
- * For giving a container back: clears the frames' level words and forgets
- * them.  Repeat until it returns -1, then mcube_bins_init() before any reuse.
+ * For a container that returns to the buddy lists: clears the level words of
+ * the frames and forgets the frames.  Repeat the call until it returns -1, then
+ * call mcube_bins_init() before any reuse.
  *
- * Return: the group's first frame, or -1 when nothing is free any more.
+ * Return: the group's first frame, or -1 if no frame is free any more.
  */
 int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order)
 {

@@ -20,10 +20,10 @@
 #define MCUBE_MAX_PAGES		BIT(MCUBE_MAX_ORDER)
 
 /**
- * enum mcube_fill_order - in which order a fresh container's frames enter the bins
+ * enum mcube_fill_order - order in which a fresh container's frames enter bins
  * @MCUBE_FILL_SHUFFLE: a keyed permutation, different for every container.
- * @MCUBE_FILL_PAPER: ascending, as the paper has it.
- * @MCUBE_NR_FILL_ORDERS: number of seeds.
+ * @MCUBE_FILL_PAPER: ascending, as in the paper.
+ * @MCUBE_NR_FILL_ORDERS: number of fill orders.
  */
 enum mcube_fill_order {
 	MCUBE_FILL_SHUFFLE,
@@ -32,10 +32,11 @@ enum mcube_fill_order {
 };
 
 /**
- * struct mcube_fill - in which order to fill a container, worked out ahead
- * @order: for containers of 2^@order frames.
- * @off: the frames in the order in which they enter.
- * @level: the level that each reaches on entering an empty container so.
+ * struct mcube_fill - a fill order, computed in advance
+ * @order: containers have 2^@order frames.
+ * @off: frames in the order in which they enter the bins.
+ * @level: by position in @off, the level that the frame reaches when the frames
+ *         enter an empty container in this order.
  */
 struct mcube_fill {
 	unsigned int order;
@@ -45,22 +46,24 @@ struct mcube_fill {
 
 /**
  * struct mcube_bins - the free frames of one container
- * @base: struct page of frame 0; frames are named by their offset from it.
+ * @base: struct page of frame 0; a frame is named by its offset from it.
  * @order: the container has 2^@order frames, at most 2^MCUBE_MAX_ORDER.
- * @nr_free: frames in the bins.
+ * @nr_free: number of free frames, binned or unbinned.
  * @nonempty: bit l is set while bin[l] has a frame.
- * @unbinned: 0 if the free frames are in bins.  Else they are loose, in @free
- *         alone, and bit l is set while a group of 2^l of them is wholly free.
- * @word: word of @free where mcube_bins_take_from() last found something.
+ * @unbinned: 0 if the free frames are in bins.  Otherwise the free frames are
+ *            in @free alone, and bit l is set while an aligned group of 2^l
+ *            frames is wholly free.
+ * @word: word of @free where mcube_bins_take_from() last found a frame.
  * @free: bit per frame, set while the frame is free.
  * @bin: frames by level, head first.  A frame in bin l stands for a wholly
  *       free, aligned group of 2^l frames.
- * @groups: wholly free, aligned groups of 2^l frames, while frames are loose.
+ * @groups: number of wholly free, aligned groups of 2^l frames; kept only while
+ *          frames are unbinned.
  *
  * The caller serialises all calls on one instance.  While a frame is in a
  * bin these words of its struct page belong to the bins: lru (links),
- * private (level) and index (see rep_slot() in bins.c).  Those of a loose
- * frame are left alone.
+ * private (level) and index (see rep_slot() in bins.c).  The bins do not touch
+ * the struct page of an unbinned frame.
  */
 struct mcube_bins {
 	struct page *base;
@@ -92,7 +95,7 @@ int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order);
  * mcube_bins_top() - level of the largest free group
  * @b: the bins.
  *
- * Return: 0..order, or -1 when no frame is free.
+ * Return: 0..order, or -1 if no frame is free.
  */
 static inline int mcube_bins_top(const struct mcube_bins *b)
 {

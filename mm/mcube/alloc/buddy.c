@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Frames for a hint, straight out of the buddy lists
+ * Frames for a hint, directly from the buddy lists
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The store takes whole blocks and serves single movable pages.  Two kinds of
- * request for a color it cannot serve:
+ * Containers are whole blocks, and they serve single movable pages.  Containers
+ * cannot serve two kinds of request for a color:
  *
- *  - for a page when no whole block is left, only pieces of blocks.  Memory
- *    that has been in use for some hours is like that.
- *  - for the page cache: folios of several pages, whose frames must lie side by
- *    side, and pages of block devices, which are not movable.
+ *  - a request for a page when no whole block is left to take, only smaller
+ *    free blocks.  Memory that has been in use for some hours is in this
+ *    state.
+ *  - a request of the page cache for a folio of several pages, whose frames
+ *    must lie side by side, or for a page of a block device, which is not
+ *    movable.
  *
- * Free pieces have colors too.  Look through the lists from the least order
- * that will do upwards, take the first piece that has what is asked for, and
- * put the rest of it back:
+ * Small free blocks have colors too.  The buddy search goes through the lists
+ * from the least sufficient order upwards, takes the first block that has a
+ * frame for the hint, and puts the rest of that block back.  Here it seeks
+ * color 5:
  *
- *   order 0   [2] [9] [4] ...                    no 5 among the first ones
- *   order 1   [0 1] [6 7] ...                    nor here
- *   order 2   [4 5 6 7]  ->  [4]  5  [6 7]       5 is it
+ *   order 0   [2] [9] [4] ...                    no 5 in the first blocks
+ *   order 1   [0 1] [6 7] ...                    no 5 in the first blocks
+ *   order 2   [4 5 6 7]  ->  [4]  5  [6 7]       found
  *
- * Small pieces first, as they are what cannot become a large one soon.  All
- * this happens under zone->lock, so it looks at a few dozen of each order only.
+ * Small blocks come first, as they are the least likely to merge into a large
+ * block soon.  The search runs under zone->lock, so it examines only a few
+ * dozen blocks of each order.
  *
- * What was picked is a page like any other: freed, it goes where the page
- * allocator puts it, and nothing remembers it.
+ * A page that the search found is a page like any other: when it is freed, it
+ * goes where the page allocator puts it, and nothing here remembers the page.
+ *
+ * alloc.c calls the search last, when pcp.c and the containers have no frame.
  */
 
 #include <linux/align.h>
@@ -42,13 +48,14 @@
 #include "internal.h"
 #include "policy.h"
 
-/* Blocks of one list that are looked at; more if none of any order will do. */
+/* Blocks examined per list: in the first pass, and if that found none. */
 #define BLOCKS_MIN	4
 #define BLOCKS_MAX	32
 
 /*
- * Where in a block of @size is what the hint asks for?  -1 if nowhere.  A folio
- * of @order that contains the color has the others of its region too.
+ * Offset in a block of order @size of an aligned block of @order that has a
+ * frame for the hint, or -1.  A folio of @order that contains the color
+ * contains the other colors of its color group too.
  */
 static long find_in(unsigned long pfn, unsigned int size, unsigned int order,
 		    u32 hint)
@@ -68,8 +75,9 @@ static long find_in(unsigned long pfn, unsigned int size, unsigned int order,
 }
 
 /*
- * The first block of the lists from @*size to @end that will do; it is one of
- * @*size, and what is asked for lies at @off in it.
+ * The first block with a frame for the hint in the lists of order @*size to
+ * @end - 1.  @*size is set to the order of that block, @*off to the offset of
+ * the frame in that block, aligned down to @order.
  */
 static struct page *look(struct zone *zone, unsigned int order, int migratetype,
 			 u32 hint, unsigned int *size, unsigned int end,
@@ -110,10 +118,11 @@ static struct page *find(struct zone *zone, unsigned int order, int migratetype,
 }
 
 /*
- * What is not movable claims a movable pageblock when its own are used up, as
- * in the page allocator.  Taking half a pageblock or more makes it a movable
- * one, see __isolate_free_page(), so no larger pieces are looked at, and the
- * type is set afterwards.
+ * A request that is not movable converts a movable pageblock when the
+ * pageblocks of its own type have no frame, as in the page allocator.  Taking
+ * half a pageblock or more makes the pageblock movable, see
+ * __isolate_free_page().  So the first search stops below that size, and after
+ * the second search the type is set last.
  */
 static struct page *isolate_unmovable(struct zone *zone, unsigned int order,
 				      int migratetype, u32 hint,
@@ -143,7 +152,7 @@ static struct page *isolate_unmovable(struct zone *zone, unsigned int order,
 }
 
 static struct page *isolate_block(struct zone *zone, unsigned int order,
-			    int migratetype, u32 hint, unsigned int *size,
+				  int migratetype, u32 hint, unsigned int *size,
 			    unsigned long *off)
 {
 	struct page *page;
@@ -157,19 +166,21 @@ static struct page *isolate_block(struct zone *zone, unsigned int order,
 }
 
 /**
- * mcube_buddy_search() - a free block for a hint, out of the buddy lists
+ * mcube_buddy_search() - take a free block for a hint from the buddy lists
  * @zone: zone that has passed the checks of the request.
- * @order: of the block; more than 0 only with a hint of the page cache.
- * @migratetype: of the request.
+ * @order: order of the block; more than 0 only for a hint of the page cache.
+ * @migratetype: type of the request.
  * @hint: color, bank, or both.
  *
  * Leaves the zone its minimum watermark.
  *
- * Context: any but NMI, no lock of the page allocator held, the store on.
- * Return: the block, to be prepared like one from the buddy lists, or NULL.
+ * Context: any but NMI, RCU read side in which zone->mcube was found;
+ * zone->lock is not held.
+ * Return: the block, to be prepared like any block from the buddy lists, or
+ * NULL.
  */
-struct page *mcube_buddy_search(struct zone *zone, unsigned int order, int migratetype,
-			u32 hint)
+struct page *mcube_buddy_search(struct zone *zone, unsigned int order,
+				int migratetype, u32 hint)
 {
 	unsigned long flags, off;
 	struct page *page;
@@ -199,14 +210,16 @@ static void count_frames(const struct mcube_dim *dim, unsigned long pfn,
 }
 
 /**
- * mcube_buddy_count() - frames that mcube_buddy_search() would find, by color
- * @zone: in its movable blocks that are smaller than a pageblock.
- * @found: by color, filled in.
+ * mcube_buddy_count() - count the frames that mcube_buddy_search() would find
+ * @zone: the zone; its movable blocks smaller than a pageblock are counted.
+ * @found: number of frames by color, filled in.
  *
- * Looks at the first blocks of each order, as mcube_buddy_search() does.  That is little
- * of all that is free, but the page allocator puts what was freed last there.
+ * Examines the first blocks of each order, as mcube_buddy_search() does.  These
+ * are few of all free blocks, but the page allocator puts the blocks that were
+ * freed last there.
  *
- * Context: any but NMI, no lock of the page allocator held, the store on.
+ * Context: any but NMI, no lock of the page allocator held, the mcube allocator
+ * on.
  */
 void mcube_buddy_count(struct zone *zone, unsigned int *found)
 {
@@ -222,7 +235,7 @@ void mcube_buddy_count(struct zone *zone, unsigned int *found)
 		blocks = max(BLOCKS_MAX >> size, BLOCKS_MIN);
 		list = &zone->free_area[size].free_list[MIGRATE_MOVABLE];
 		list_for_each_entry(page, list, buddy_list) {
-			/* Has all colors, nearly the same of each. */
+			/* The block has nearly the same number of each color. */
 			if (1U << size >= dim->nr_values)
 				all += (1U << size) / dim->nr_values;
 			else

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Free frames of the store by color
+ * Free frames in containers, by color
  *
  * Copyright (C) 2026 The mcube authors
  *
- * For policies that choose a color with frames enough.  Nobody else needs to
- * know, and it costs the address map and an atomic operation per page, so it
- * is done only while asked for.
+ * A policy chooses a color that has enough free frames.  Only policies need
+ * this count, and it costs an evaluation of the address map and an atomic
+ * operation per page.  So frames are counted only while a policy is in force:
+ * policy.c starts and stops the count, alloc.c, container.c and release.c
+ * report frames, and each frame that is freed goes on to pcp.c.
  *
- * Containers that exist when counting starts are added one by one while pages
- * come and go.  Each knows whether it is counted, under its lock, so that no
- * frame is counted twice or forgotten.
+ * When the count starts, the containers that exist are added one by one while
+ * pages are allocated and freed.  Each container knows under its lock whether
+ * it is counted, so no frame is counted twice or missed.
  */
 
 #include <linux/atomic.h>
@@ -26,7 +28,7 @@
 
 DEFINE_STATIC_KEY_FALSE(mcube_color_stat_key);
 
-/* By offset, the color in a container whose first frame has parities 0. */
+/* By offset, the color in a container whose first frame has color 0. */
 static u8 color_of[1U << MCUBE_MAX_ORDER];
 
 static unsigned int color_at(const struct mcube_container *c, unsigned int off)
@@ -57,19 +59,19 @@ void __mcube_color_stat_freed(struct mcube_container *c, unsigned int off)
 
 void __mcube_color_stat_all(struct mcube_container *c, bool in)
 {
-	const struct mcube_offset_map *shape = &mcube_config.color;
+	const struct mcube_offset_map *map = &mcube_config.color;
 	unsigned int color, weight;
 
 	lockdep_assert_held(&c->lock);
 	if (c->counted == in)
 		return;
 	c->counted = in;
-	for (color = 0; color < shape->nr_values; color++) {
+	for (color = 0; color < map->nr_values; color++) {
 		weight = bitmap_weight_and(c->bins.free,
-					   mcube_offset_map_select(shape,
-							      c->block_map.color_phase,
-							      c->block_map.color_xor,
-							      color),
+					   mcube_offset_map_select(map,
+								   c->block_map.color_phase,
+								   c->block_map.color_xor,
+								   color),
 					   1U << c->bins.order);
 		if (weight)
 			atomic_add(in ? (int)weight : -(int)weight,
@@ -97,10 +99,9 @@ static void forget(struct mcube_container *c)
 }
 
 /**
- * mcube_color_stat_start() - count from here on
+ * mcube_color_stat_start() - start to count
  *
- * Context: process, between mcube_control_begin() and mcube_control_end(),
- * the store on.
+ * Context: process, the policy lock held, the mcube allocator on.
  */
 void mcube_color_stat_start(void)
 {
@@ -110,18 +111,18 @@ void mcube_color_stat_start(void)
 		color_of[off] = mcube_dim_value(&mcube_config.map->color, off);
 	mcube_pcp_reset(mcube_config.map->color.nr_values);
 	static_branch_enable_cpuslocked(&mcube_color_stat_key);
-	/* Who takes a container and does not count it is done by then. */
+	/* A CPU that takes a container without counting it has finished by then. */
 	synchronize_rcu();
 	mcube_lookup_each(count_in);
 }
 
 /**
- * mcube_color_stat_stop() - count no longer; all counts are 0 afterwards
+ * mcube_color_stat_stop() - stop to count; all counts are 0 afterwards
  *
- * Frames come and go uncounted as soon as the key is off, so there is nothing
- * that could be subtracted: all is forgotten.
+ * As soon as the key is off, frames are taken and freed uncounted.  The counts
+ * are wrong from then on, so they are reset instead of counted down.
  *
- * Context: as for mcube_color_stat_start().
+ * Context: process, the policy lock held, the mcube allocator on.
  */
 void mcube_color_stat_stop(void)
 {
@@ -130,7 +131,7 @@ void mcube_color_stat_stop(void)
 	unsigned int i;
 
 	static_branch_disable_cpuslocked(&mcube_color_stat_key);
-	/* Who still counts is done by then. */
+	/* A CPU that still counts has finished by then. */
 	synchronize_rcu();
 	mcube_lookup_each(forget);
 	guard(rcu)();
@@ -144,10 +145,10 @@ void mcube_color_stat_stop(void)
 /**
  * mcube_color_stat_free() - free frames in the containers of a zone, by color
  * @zone: the zone.
- * @free: array of as many numbers as the map has colors, filled in.
+ * @free: number of frames by color, filled in for each color of the map.
  *
  * Context: a policy is in force.
- * Return: false if the zone has no containers at all.
+ * Return: false if the mcube allocator does not serve the zone.
  */
 bool mcube_color_stat_free(struct zone *zone, unsigned int *free)
 {

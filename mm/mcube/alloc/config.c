@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the files of the mcube allocator share: key, settings, counters
+ * Key, settings and counters of the mcube allocator
  *
  * Copyright (C) 2026 The mcube authors
  *
- * All other files of the room build on this one.
+ * All other files of this directory use them.  control.c writes the settings.
+ * Each counter is written by the file in which its event happens.
  */
 
 #include <linux/cpumask.h>
@@ -29,8 +30,8 @@ const char * const mcube_fill_order_names[MCUBE_NR_FILL_ORDERS] = {
 };
 
 /**
- * mcube_alloc_stat() - events since boot
- * @stat: which.
+ * mcube_alloc_stat() - number of events since boot
+ * @stat: kind of event.
  *
  * Return: the sum over all CPUs.
  */
@@ -47,7 +48,7 @@ unsigned long mcube_alloc_stat(enum mcube_stat stat)
 /**
  * mcube_container_pages() - size of a container
  *
- * Return: pages; constant while the allocator is on.
+ * Return: number of pages; constant while the allocator is on.
  */
 unsigned int mcube_container_pages(void)
 {

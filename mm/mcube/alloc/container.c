@@ -1,44 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The store: containers and their lists
+ * How a block becomes a container, and which CPU owns it
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A container is an aligned block that was taken whole from the buddy lists
- * and whose pageblocks are of type MIGRATE_MCUBE from then on.  Its frames
- * live in bins (see bins.c) while they are free and find their way back there
- * when they are freed, until the block is given back.
+ * A container is an aligned block that was taken whole from the buddy lists.
+ * From then on its pageblocks are of type MIGRATE_MCUBE.  Its free frames are
+ * in bins (bins.c).  A frame that is freed returns to the bins, until the
+ * block returns to the buddy lists.
  *
  *   buddy lists
- *      |  ^
- *      |  | mcube_container_release(): wholly free, not owned, spares enough
- *      |  | mcube_container_break_up(): an allocation would fail, or isolation,
- *      |  |                       memory failure, switching off
- *      v  |
- *   mcube_container_take() ──> owned by a CPU ──> used up ──> store->level[0..order]
- *                         ^                               |
- *                         +-------- mcube_container_claim() --------+
+ *     |   ^
+ *     |   |  release.c:
+ *     |   |  mcube_container_release()      it is wholly free, no CPU owns it,
+ *     |   |                                 and the zone has enough spares
+ *     |   |  mcube_container_break_up()     an allocation would fail
+ *     |   |  __mcube_alloc_break_up_page()  isolation, memory failure
+ *     |   |  mcube_zone_drain()             switching off, hibernation
+ *     v   |
+ *   mcube_container_take()
+ *     |               |
+ *     | no hint       | a hint
+ *     v               v
+ *   owned by a CPU    in a list that zone.c keeps, mz->level[0..order], or in
+ *   (mz->cur)         no list while no frame is free; no CPU owns it
+ *     |     ^            ^     |
+ *     |     |            |     |
+ *     |     +------------|-----+  mcube_container_claim()
+ *     +------------------+        used up: mcube_container_own() of the next
+ *
+ * In the meantime alloc.c takes and frees its frames.
  *
  * Free frames in containers stay in NR_FREE_PAGES, and NR_FREE_MCUBE_PAGES
- * counts them alone.  So MemFree, watermarks, kswapd and the OOM killer see
- * the truth, and no shrinker is needed: whatever would fail gets the pages by
- * dissolving, pageblocks going back to MIGRATE_MOVABLE and the free groups to
- * the buddy lists, where they merge.
+ * counts them separately.  So MemFree, watermarks, kswapd and the OOM killer
+ * see the truth, and no shrinker is needed: an allocation that would fail
+ * breaks up a container.  Its pageblocks return to MIGRATE_MOVABLE and its
+ * free groups return to the buddy lists, where they merge.
  *
- * A store belongs to a zone, not to a node, as watermarks, lowmem reserve and
- * hotplug do.
+ * Containers belong to a zone (struct mcube_zone), not to a node, as
+ * watermarks, lowmem reserve and hotplug do.
  *
- * Which container?  Those that no CPU owns hang in lists by the size of their
- * largest free group, which follows from the number of free frames well
- * enough and costs a list operation only when that group changes.  Refilling
- * a CPU takes from the lowest list, so that nearly full containers fill up
- * and nearly free ones become free; dissolving takes from the highest.  The
- * wholly free ones in the highest list are spares: some are kept, as filling
- * the next one costs more than all else that is done to its pages.
+ * Which container comes next?  Containers that no CPU owns are in lists by the
+ * size of their largest free group.  This size follows the number of free
+ * frames well enough, and costs a list operation only when the largest group
+ * changes.  A CPU claims from the lowest list, so that nearly used up
+ * containers are used up and nearly free containers become free.  Breaking up
+ * takes from the highest list.  The wholly free containers in the highest list
+ * are spares.  The zone keeps some spares, as filling a new container costs
+ * more than everything else that is done to its pages.
  *
- * Locks: zone->lock, then one container's lock, then store->lock, all with
+ * Locks: zone->lock, then one container's lock, then mz->lock, all with
  * interrupts off.  Never zone->lock under a container's lock.  Nothing is
- * printed under any of them.
+ * printed under any of these locks.
  *
  * Source: M3: Park, Baek, Choi, Lee, Noh, "Regularities considered harmful:
  * forcing randomness to memory accesses to reduce row buffer conflicts for
@@ -67,13 +80,13 @@
 
 #include <trace/events/mcube_alloc.h>
 
-/* Free blocks looked at for one that has frames for a hint. */
+/* Free blocks of one list that are examined for frames that a hint allows. */
 #define BLOCKS_MAX	16
 
 /*
- * May a block be taken without getting near the watermarks?  The store's own
- * pages do not count, nor does CMA, from which no block is taken.  While most
- * of what is free is CMA, movable pages should go there: the buddy allocator
+ * May a block be taken without getting near the watermarks?  Free pages in
+ * containers do not count, nor does CMA, from which no block is taken.  While
+ * most free pages are CMA, movable pages should go there: the buddy allocator
  * has the same rule.
  */
 static bool may_take(struct zone *zone, unsigned int nr)
@@ -87,10 +100,11 @@ static bool may_take(struct zone *zone, unsigned int nr)
 }
 
 /*
- * The first block that has frames for the hint, if there is one: it may name
- * a color and a bank that never go together, or a channel of which a block
- * is wholly or not at all.  Memory that came when there was none for descriptors
- * is left out.
+ * The first block that has frames for the hint, or NULL.  A block may have no
+ * frame for a hint: some pairs of a color and a bank never occur together, and
+ * a bank number may include a channel that a block lies in wholly or not at
+ * all.  Blocks without a descriptor are skipped: at hotplug there may have been
+ * no memory for descriptors.
  */
 static struct page *find_block(struct list_head *list, u32 hint)
 {
@@ -114,9 +128,9 @@ static struct page *find_block(struct list_head *list, u32 hint)
 }
 
 /*
- * Take a free block of some type off the buddy lists, mark it, and put back
- * what is too much.  The mark comes first: in blocks whose type can merge with
- * others __isolate_free_page() looks at each single page.
+ * Take a free block off the buddy lists, mark it, and put the surplus back.
+ * The mark comes first: in pageblocks whose type can merge with other types,
+ * __isolate_free_page() would walk each single page.
  */
 static struct page *split_block(struct zone *zone, struct page *page,
 				unsigned int order, int type)
@@ -133,8 +147,8 @@ static struct page *split_block(struct zone *zone, struct page *page,
 }
 
 /*
- * Whole blocks of other types are as good as movable ones once those are used
- * up; the page allocator falls back to them likewise, in this order.
+ * Once the movable blocks are used up, whole blocks of other types are as good.
+ * The page allocator falls back to the same types in this order.
  */
 static const u8 block_types[] = {
 	MIGRATE_MOVABLE, MIGRATE_RECLAIMABLE, MIGRATE_UNMOVABLE,
@@ -160,7 +174,7 @@ static struct page *take_block(struct zone *zone, u32 hint)
 	return NULL;
 }
 
-/* Without the lock: is there a block at all? */
+/* Is there a block at all?  A guess: zone->lock is not held. */
 static bool block_in_sight(struct zone *zone)
 {
 	unsigned int i, order;
@@ -174,10 +188,10 @@ static bool block_in_sight(struct zone *zone)
 }
 
 /**
- * mcube_container_may_take() - could a block be made a container now?
+ * mcube_container_may_take() - could a block become a container now?
  * @zone: the zone.
  *
- * Return: true if probably so: there are frames of every color to be had.
+ * Return: true if so, probably; then there are free frames of every color.
  */
 bool mcube_container_may_take(struct zone *zone)
 {
@@ -186,21 +200,22 @@ bool mcube_container_may_take(struct zone *zone)
 
 /**
  * mcube_container_take() - make a container of a block from the buddy lists
- * @s: the zone's store.
- * @owner: CPU that shall own it, or -1.
- * @hint: frames that it shall have, or 0.
+ * @mz: containers of the zone.
+ * @owner: CPU that shall own the container, or -1.
+ * @hint: hint that the container must have frames for, or 0.
  *
- * With a hint the frames stay out of the bins until a CPU claims the
- * container: a hint takes a few in a hundred.
+ * With a hint, the frames stay unbinned until a CPU claims the container: the
+ * hint allows only a few frames in a hundred.
  *
- * Leaves the zone its high watermark in the buddy lists: pages of the store
- * count as free, but those who need another type or order should find theirs
- * without dissolving what was just taken.
+ * Leaves the zone its high watermark in the buddy lists.  Free frames in
+ * containers count as free pages, but a request for another type or order
+ * should find its pages without breaking up the container just taken.
  *
  * Context: RCU read side.
  * Return: the container, or NULL.
  */
-struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner, u32 hint)
+struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
+					     u32 hint)
 {
 	const unsigned int nr = 1U << mcube_config.order;
 	struct zone *zone = mz->zone;
@@ -237,7 +252,7 @@ struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner, u
 	mz->nr_exhausted = 0;
 	bitmap_zero(mz->exhausted, MCUBE_NR_KEYS);
 	spin_unlock(&mz->lock);
-	/* Filling takes a while; only those who want this one need to wait. */
+	/* Filling takes long: from here on only users of this container wait. */
 	spin_unlock(&zone->lock);
 
 	if (hint)
@@ -254,16 +269,16 @@ struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner, u
 }
 
 /**
- * mcube_container_claim() - have a CPU own a container that nobody owns
- * @s: the store.
- * @level: least level; the lowest list from there on is tried first.
+ * mcube_container_claim() - let a CPU own a container that no CPU owns
+ * @mz: containers of the zone.
+ * @level: lowest level to search; the search ascends from there.
  * @cpu: the CPU.
  *
  * Context: RCU read side.
  * Return: the container, or NULL if there is none.
  */
-struct mcube_container *mcube_container_claim(struct mcube_zone *mz, unsigned int level,
-				    int cpu)
+struct mcube_container *mcube_container_claim(struct mcube_zone *mz,
+					      unsigned int level, int cpu)
 {
 	unsigned long flags, levels;
 
@@ -291,7 +306,7 @@ struct mcube_container *mcube_container_claim(struct mcube_zone *mz, unsigned in
 	return NULL;
 }
 
-/* @c may be another CPU's by now, if it was given back and taken anew. */
+/* Another CPU may own @c by now, if @c was released and taken again. */
 static void disown(struct mcube_container *c, int cpu)
 {
 	unsigned long flags;
@@ -309,8 +324,8 @@ static void disown(struct mcube_container *c, int cpu)
 }
 
 /**
- * mcube_container_own() - let a CPU own a container instead of the last one
- * @s: the store.
+ * mcube_container_own() - let a CPU own a container instead of its last one
+ * @mz: containers of the zone.
  * @c: the container, claimed or taken for the CPU; NULL for none.
  * @cpu: the CPU.
  *
@@ -327,10 +342,11 @@ void mcube_container_own(struct mcube_zone *mz, struct mcube_container *c,
 }
 
 /**
- * mcube_zone_covered() - has a zone containers, or could it have some?
+ * mcube_zone_covered() - does the mcube allocator serve a zone?
  * @zone: the zone.
  *
- * Return: true if so; that may have changed when the caller looks again.
+ * Return: true if the zone has containers or could have some; without the
+ * policy lock that can change at once.
  */
 bool mcube_zone_covered(struct zone *zone)
 {
@@ -338,7 +354,7 @@ bool mcube_zone_covered(struct zone *zone)
 }
 
 /**
- * mcube_container_used() - the frames of a block that are in use and have a color
+ * mcube_container_used() - used frames of a container that have given colors
  * @pfn: a frame of the block.
  * @color: the colors.
  * @nr: number of colors.
@@ -346,7 +362,8 @@ bool mcube_zone_covered(struct zone *zone)
  *          that have one of the colors and are not free.
  *
  * Context: any but NMI.
- * Return: page of the block's first frame; NULL if the block is no container.
+ * Return: page of the block's first frame; NULL if the block is not a
+ * container.
  */
 struct page *mcube_container_used(unsigned long pfn, const u8 *color,
 				  unsigned int nr, unsigned long *frames)

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Switching the store on and off
+ * Switching the mcube allocator on and off
  *
  * Copyright (C) 2026 The mcube authors
  *
- * On: take a reference on the address map (it is immutable from then on),
- * work out the shape of a container under it, make descriptors for all
- * present memory and a store for every zone, then flip the static key.  Off
- * is the same backwards: flip the key, close the stores, which gives every
- * page back, wait for those who are still looking, free everything.
+ *   on     take a reference on the address map, which is immutable from then
+ *          on; compute the offset maps of a container (hint.c) and the fill
+ *          orders (bins.c); make descriptors for all present memory (lookup.c)
+ *          and a struct mcube_zone for every zone (zone.c); enable the static
+ *          key.
+ *   off    disable all policies (policy.c); disable the static key; drain all
+ *          zones (release.c), so that every page returns to the buddy lists;
+ *          wait for RCU readers; free everything.
  *
- * What comes and goes while it is on is followed by hotplug.c.
+ * hotplug.c handles memory and CPUs that come or go while the allocator is on.
  *
  * Locks: the policy lock, see policy.c.
  */
@@ -63,9 +66,9 @@ static int add_zone(struct zone *zone)
 }
 
 /**
- * mcube_alloc_add_zones() - have a store for each zone that has pages by now
+ * mcube_alloc_add_zones() - serve every zone that has pages by now
  *
- * Context: process, the policy lock held or mem_hotplug_lock and the mutex.
+ * Context: process, mem_hotplug_lock and mcube_control_lock held.
  * Return: 0 or -ENOMEM.
  */
 int mcube_alloc_add_zones(void)
@@ -80,8 +83,8 @@ int mcube_alloc_add_zones(void)
 }
 
 /**
- * mcube_alloc_pause() - give all containers back and take none for a while
- * @pause: true for the beginning of that time, false for its end.
+ * mcube_alloc_pause() - break up all containers and take none for a while
+ * @pause: true to begin the pause, false to end it.
  *
  * Context: process, the policy lock held.
  */
@@ -98,7 +101,8 @@ void mcube_alloc_pause(bool pause)
 	}
 }
 
-static int make_offset_map(struct mcube_offset_map *shape, const struct mcube_dim *dim)
+static int make_offset_map(struct mcube_offset_map *map,
+			   const struct mcube_dim *dim)
 {
 	size_t longs = mcube_offset_map_longs(dim, mcube_config.order);
 	unsigned long *mem;
@@ -108,17 +112,17 @@ static int make_offset_map(struct mcube_offset_map *shape, const struct mcube_di
 	mem = kvcalloc(longs, sizeof(*mem), GFP_KERNEL);
 	if (!mem)
 		return -ENOMEM;
-	mcube_offset_map_build(shape, dim, mcube_config.order, mem);
+	mcube_offset_map_build(map, dim, mcube_config.order, mem);
 	return 0;
 }
 
-static void free_offset_map(struct mcube_offset_map *shape)
+static void free_offset_map(struct mcube_offset_map *map)
 {
-	kvfree(shape->sel);
-	shape->sel = NULL;
+	kvfree(map->sel);
+	map->sel = NULL;
 }
 
-/* Worked out once per order; these few KiB stay when the store goes off. */
+/* Computed once per order; these few KiB stay when the allocator goes off. */
 static int make_fills(void)
 {
 	enum mcube_fill_order fill_order;
@@ -132,7 +136,8 @@ static int make_fills(void)
 			f = kmalloc(sizeof(*f), GFP_KERNEL);
 		if (!f)
 			return -ENOMEM;
-		mcube_fill_build(f, mcube_config.order, fill_order, get_random_u64());
+		mcube_fill_build(f, mcube_config.order, fill_order,
+				 get_random_u64());
 		mcube_config.fill[fill_order] = f;
 	}
 	return 0;
@@ -148,7 +153,7 @@ static void switch_off(void)
 		mcube_zone_drain(mz);
 		RCU_INIT_POINTER(mz->zone->mcube, NULL);
 	}
-	/* Waits for readers, of the stores too. */
+	/* Waits for RCU readers, which may use a struct mcube_zone too. */
 	mcube_lookup_free();
 	list_for_each_entry_safe(mz, next, &zones, zones) {
 		list_del(&mz->zones);
@@ -175,7 +180,7 @@ static int switch_on(void)
 	for_each_populated_zone(zone)
 		if (!ret)
 			ret = mcube_lookup_cover(zone->zone_start_pfn,
-						zone->spanned_pages);
+						 zone->spanned_pages);
 	if (!ret)
 		ret = mcube_alloc_add_zones();
 	if (ret)
@@ -186,12 +191,12 @@ static int switch_on(void)
 }
 
 /**
- * mcube_alloc_enable() - switch the store on or off
- * @on: which.
+ * mcube_alloc_enable() - switch the mcube allocator on or off
+ * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0, -ENOMEM, or -EOPNOTSUPP when the address map has no shape for
- * the container order.
+ * Return: 0, -ENOMEM, or -EOPNOTSUPP if the container order is too large for an
+ * offset map.
  */
 int mcube_alloc_enable(bool on)
 {
@@ -209,9 +214,9 @@ int mcube_alloc_enable(bool on)
 }
 
 /**
- * mcube_alloc_enabled() - is the store on?
+ * mcube_alloc_enabled() - is the mcube allocator on?
  *
- * Return: true if so; it can change at once.
+ * Return: true if it is on; without mcube_control_lock that can change at once.
  */
 bool mcube_alloc_enabled(void)
 {
@@ -219,8 +224,8 @@ bool mcube_alloc_enabled(void)
 }
 
 /**
- * mcube_alloc_set_fill_order() - choose the order in which new containers are filled
- * @fill_order: the order; containers that exist keep theirs.
+ * mcube_alloc_set_fill_order() - choose the fill order of new containers
+ * @fill_order: the fill order; containers that exist keep their fill order.
  */
 void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order)
 {
@@ -229,9 +234,9 @@ void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order)
 
 /**
  * mcube_alloc_set_order() - choose the size of containers
- * @order: they have 2^@order pages.
+ * @order: containers have 2^@order pages.
  *
- * Return: 0, -EBUSY while the store is on, or -ERANGE.
+ * Return: 0, -EBUSY while the allocator is on, or -ERANGE.
  */
 int mcube_alloc_set_order(unsigned int order)
 {
@@ -245,9 +250,9 @@ int mcube_alloc_set_order(unsigned int order)
 }
 
 /**
- * mcube_alloc_containers() - containers that exist now
+ * mcube_alloc_containers() - number of active containers
  *
- * Return: their number in all zones.
+ * Return: the sum over all zones.
  */
 unsigned int mcube_alloc_containers(void)
 {
@@ -261,11 +266,11 @@ unsigned int mcube_alloc_containers(void)
 }
 
 /**
- * mcube_alloc_free_pages() - free pages in containers
+ * mcube_alloc_free_pages() - number of free pages in containers
  *
- * With the per-CPU differentials, unlike nr_free_mcube in /proc/vmstat.
+ * Includes the per-CPU differentials, unlike nr_free_mcube in /proc/vmstat.
  *
- * Return: pages in all zones.
+ * Return: the sum over all zones.
  */
 unsigned long mcube_alloc_free_pages(void)
 {
@@ -290,7 +295,8 @@ early_param("mcube.alloc", parse_alloc);
 
 static int __init parse_fill_order(char *str)
 {
-	int fill_order = match_string(mcube_fill_order_names, MCUBE_NR_FILL_ORDERS, str ?: "");
+	int fill_order = match_string(mcube_fill_order_names,
+				      MCUBE_NR_FILL_ORDERS, str ?: "");
 
 	if (fill_order < 0)
 		pr_warn("mcube.fill_order=%s: expected shuffle or paper; ignored\n",
@@ -303,7 +309,10 @@ early_param("mcube.fill_order", parse_fill_order);
 
 static int __init mcube_control_init(void)
 {
-	/* Where pageblocks are too large for a container it stays off. */
+	/*
+	 * If a pageblock is larger than the largest container, the order is
+	 * that of a pageblock and the allocator cannot be switched on.
+	 */
 	mcube_config.order = max(min(mcube_config.order, MCUBE_ORDER_MAX),
 				 MCUBE_ORDER_MIN);
 	if (on_at_boot) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/mcube/hint: the writer's own placement hint
+ * /sys/kernel/debug/mcube/hint: the placement hint of the writing task
  *
  * Copyright (C) 2026 The mcube authors
  *
- * For tests, benchmarks and experiments by hand: order-0 movable pages that
- * the writing task allocates from now on, and its children, come from one
- * color, one bank, or both:
+ * For tests, benchmarks and experiments by hand: the task that writes to this
+ * file and its children allocate order-0 movable pages of one color, of one
+ * bank, or both:
  *
  *   (echo "color=3 bank=5" > /sys/kernel/debug/mcube/hint; exec program)
  *
- * Policies set the hint around single allocations instead.
+ * Policies set the hint around single allocations instead (linux/mcube_hint.h).
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -42,7 +42,7 @@ static int hint_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-/* One word of the form NAME=N, N below @max, given at most once. */
+/* Parse a word NAME=N with N below @max; each NAME may occur once. */
 static int parse_word(const char *word, const char *name, unsigned int max,
 		      int *value)
 {

@@ -4,9 +4,14 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The map is linear over XOR: one bitmap of offsets per color, and one per
- * bank, serves every container once the value of its first frame is known
- * (struct mcube_block_map).  A hint for a color and a bank is the intersection.
+ * The address map is linear over XOR.  So one bitmap of offsets per color and
+ * one per bank (struct mcube_offset_map) serve every container, once the values
+ * of its first frame are known (struct mcube_block_map).  A hint for a color
+ * and a bank allows the intersection of two bitmaps:
+ *
+ *   hint, block map --> mcube_hint_select() --> bitmaps --> a frame in both
+ *
+ * alloc.c, container.c and buddy.c select frames in this way.
  */
 
 #include <linux/bitmap.h>
@@ -16,40 +21,47 @@
 #include "internal.h"
 
 /**
- * mcube_block_map_init() - what a block's address means in the map
+ * mcube_block_map_init() - locate a block in the color map and the bank map
  * @block_map: filled in.
- * @pfn: its first page frame.
+ * @pfn: first page frame of the block.
  */
 void mcube_block_map_init(struct mcube_block_map *block_map, unsigned long pfn)
 {
-	/* Any color and any bank. */
+	/* Any hint for a color and a bank fills in both. */
 	mcube_block_map_for_hint(block_map, pfn, mcube_hint_make(0, 0));
 }
 
 /**
- * mcube_block_map_for_hint() - likewise, as far as a hint asks for it
- * @block_map: filled in.
+ * mcube_block_map_for_hint() - locate a block as far as a hint needs it
+ * @block_map: filled in: the color if the hint names a color, the bank if the
+ *             hint names a bank.
  * @pfn: first page frame of the block.
  * @hint: the hint.
  */
-void mcube_block_map_for_hint(struct mcube_block_map *block_map, unsigned long pfn, u32 hint)
+void mcube_block_map_for_hint(struct mcube_block_map *block_map,
+			      unsigned long pfn, u32 hint)
 {
 	*block_map = (struct mcube_block_map){};
 	if (mcube_hint_color(hint) >= 0)
-		mcube_offset_map_locate(&mcube_config.color, &mcube_config.map->color,
-				  pfn, &block_map->color_phase, &block_map->color_xor);
+		mcube_offset_map_locate(&mcube_config.color,
+					&mcube_config.map->color, pfn,
+					&block_map->color_phase,
+					&block_map->color_xor);
 	if (mcube_hint_bank(hint) >= 0)
-		mcube_offset_map_locate(&mcube_config.bank, &mcube_config.map->bank,
-				  pfn, &block_map->bank_phase, &block_map->bank_xor);
+		mcube_offset_map_locate(&mcube_config.bank,
+					&mcube_config.map->bank, pfn,
+					&block_map->bank_phase,
+					&block_map->bank_xor);
 }
 
 /**
  * mcube_hint_matches() - does a block have a frame for a hint?
  * @hint: the hint, not 0.
- * @block_map: the block's.
- * @free: its free frames, read without a lock, or NULL if all are.
+ * @block_map: where the colors and banks of the block lie.
+ * @free: bitmap of the free frames of the block, read without a lock; NULL if
+ *        all frames are free.
  *
- * Return: true if there is one, or was a moment ago.
+ * Return: true if the block has such a frame, or had one a moment ago.
  */
 bool mcube_hint_matches(u32 hint, const struct mcube_block_map *block_map,
 			const unsigned long *free)

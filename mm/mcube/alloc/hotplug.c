@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory, CPUs and hibernation, while the mcube allocator is on
+ * Memory and CPU hotplug, and hibernation, while the mcube allocator is on
  *
  * Copyright (C) 2026 The mcube authors
  *
- *   memory      new sections get descriptors, new zones a store.  Offlining
- *               isolates pageblocks first, and that dissolves containers.
- *   CPUs        a dead CPU's container is disowned.
- *   hibernation the image must know free pages from used ones, and looks for
- *               them in the buddy lists: all containers are given back before
- *               and none is taken until it is over.
+ *   memory       new sections get descriptors (lookup.c), new zones get a
+ *                struct mcube_zone (control.c).  Offlining isolates pageblocks
+ *                first, and isolation breaks up their containers (release.c).
+ *   CPUs         a dead CPU no longer owns a container (container.c).
+ *   hibernation  the image needs the free pages, and finds them in the buddy
+ *                lists only.  So all containers are broken up before, and none
+ *                is taken until hibernation is over (control.c).
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -38,7 +39,7 @@ static int memory_callback(struct notifier_block *nb, unsigned long action,
 	switch (action) {
 	case MEM_GOING_ONLINE:
 		if (mcube_lookup_cover(arg->start_pfn, arg->nr_pages))
-			pr_warn("no memory for descriptors: pfn %#lx..%#lx stays outside the store\n",
+			pr_warn("no memory for descriptors: no containers at pfn %#lx..%#lx\n",
 				arg->start_pfn,
 				arg->start_pfn + arg->nr_pages - 1);
 		break;
@@ -79,7 +80,7 @@ static int cpu_dead(unsigned int cpu)
 	struct mcube_zone *mz;
 	struct zone *zone;
 
-	/* A task that was about to own a container in its name has done so then. */
+	/* A task that was making this CPU own a container has finished by then. */
 	synchronize_rcu();
 	guard(rcu)();
 	for_each_zone(zone) {

@@ -4,17 +4,20 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Freeing a page has to find its container, with interrupts off, in a few
- * instructions.  Two loads do: a table indexed by memory section, and per
- * section an array of descriptors, one for each aligned block.  Holes in the
- * physical address space cost eight bytes a section.
+ * Freeing a page, maybe with interrupts off, has to find its container within a
+ * few instructions.  Two loads suffice: a table indexed by memory section, and
+ * for each section an array of descriptors, one for each aligned block.  A hole
+ * in the physical address space costs eight bytes per section.
  *
- *   table->section[pfn >> PFN_SECTION_SHIFT] ──> container[32]  (4 MiB each)
+ *   table->section[pfn >> PFN_SECTION_SHIFT] --> container[32]  (4 MiB each)
  *
- * The table only grows while the store is on: descriptors are never moved
- * or freed under a reader, and a section whose descriptors could not be
- * allocated is just not covered.  Writers hold mem_hotplug_lock and the
- * control mutex, see control.c.
+ * mcube_lookup() in internal.h reads the table.  control.c and hotplug.c extend
+ * it.
+ *
+ * While the allocator is on, the table only grows: no descriptor is moved or
+ * freed under a reader.  A section has no containers if there was no memory for
+ * its descriptors.  Writers hold mem_hotplug_lock and mcube_control_lock, see
+ * policy.c.
  */
 
 #include <linux/memblock.h>
@@ -33,11 +36,11 @@ static unsigned int containers_per_section(void)
 }
 
 static struct mcube_lookup_table *table_grow(struct mcube_lookup_table *old,
-				      unsigned long nr)
+					     unsigned long nr)
 {
 	struct mcube_lookup_table *t;
 
-	/* Room for what can be plugged in later. */
+	/* Room for memory that may be added later. */
 	nr = max(nr, pfn_to_section_nr(max_possible_pfn) + 1);
 	t = kvzalloc(struct_size(t, section, nr), GFP_KERNEL);
 	if (!t)
@@ -55,18 +58,19 @@ static struct mcube_lookup_table *table_grow(struct mcube_lookup_table *old,
 }
 
 /**
- * mcube_lookup_cover() - have descriptors for a range
+ * mcube_lookup_cover() - make descriptors for a range
  * @start_pfn: first page frame.
  * @nr_pages: length of the range.
  *
  * Context: process, mem_hotplug_lock held.
- * Return: 0, or -ENOMEM when part of the range is not covered.
+ * Return: 0, or -ENOMEM if part of the range has no descriptors.
  */
 int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
 {
 	unsigned long first = pfn_to_section_nr(start_pfn), nr;
 	unsigned long last = pfn_to_section_nr(start_pfn + nr_pages - 1);
-	struct mcube_lookup_table *t = rcu_dereference_protected(mcube_lookup_table, true);
+	struct mcube_lookup_table *t =
+		rcu_dereference_protected(mcube_lookup_table, true);
 	unsigned int i, n = containers_per_section();
 
 	if (!t || last >= t->nr) {
@@ -97,13 +101,14 @@ int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
 
 /**
  * mcube_lookup_each() - visit all descriptors
- * @fn: called with each, active or not, none of them locked.
+ * @fn: called with each descriptor, active or not; no descriptor is locked.
  *
- * Context: process, mem_hotplug_lock held, the store on; sleeps.
+ * Context: process, mem_hotplug_lock held, the mcube allocator on; sleeps.
  */
 void mcube_lookup_each(void (*fn)(struct mcube_container *c))
 {
-	struct mcube_lookup_table *t = rcu_dereference_protected(mcube_lookup_table, true);
+	struct mcube_lookup_table *t =
+		rcu_dereference_protected(mcube_lookup_table, true);
 	unsigned int i, n = containers_per_section();
 	unsigned long nr;
 
@@ -117,12 +122,13 @@ void mcube_lookup_each(void (*fn)(struct mcube_container *c))
 /**
  * mcube_lookup_free() - free all descriptors
  *
- * Context: process, all containers inactive, no new readers; waits for those
- * that there are.
+ * Context: process, all containers inactive, no new readers; waits for the
+ * present readers.
  */
 void mcube_lookup_free(void)
 {
-	struct mcube_lookup_table *t = rcu_replace_pointer(mcube_lookup_table, NULL, true);
+	struct mcube_lookup_table *t =
+		rcu_replace_pointer(mcube_lookup_table, NULL, true);
 	unsigned long nr;
 
 	if (!t)

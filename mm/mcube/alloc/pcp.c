@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Frames that were freed last, by color
+ * Per-CPU lists of the frames that were freed last, by color
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A frame that was freed a moment ago is still cached, and its struct page is.
- * Whoever gets it next clears it there, and takes no line from others.  The page
- * allocator's per-CPU lists see to that, first of all.  The store takes frames in
- * an order of its own: a program that has memory mapped, uses it and unmaps it
- * again and again would walk through all that is free, and through all colors of
- * the cache, however little it has at a time.
+ * A frame that was freed a moment ago is still in the cache, and so is its
+ * struct page.  The next user clears the frame in the cache and evicts no other
+ * line.  That is the first purpose of the page allocator's per-CPU lists.  The
+ * bins have an order of their own: a program that maps, uses and unmaps memory
+ * again and again would walk through all free frames, and through all colors of
+ * the cache, however little memory it has at a time.
  *
- * So each CPU remembers what it freed last, a few frames of each color:
+ * So each CPU remembers a few frames of each color that it freed last:
  *
- *   mcube_alloc_free()                     push             pop    alloc_hinted()
- *       |                             |                ^            ^
- *       |              color 0:  [ 123, 907, 411 ] ----+            |
- *       |              color 1:  [ 268,  76, 802 ]                 |
- *       v                                                           |
- *   the frame's container ------- is the frame free there still? ---+
+ *   mcube_alloc_free()                                    alloc_hinted()
+ *     |    |                                                ^       ^
+ *     |    |  mcube_pcp_push()          mcube_pcp_pop()     |       |
+ *     |    +--------> color 0: [123, 907, 411] -------------+       |
+ *     |               color 1: [268,  76, 802]                      |
+ *     v                                                             |
+ *   bins of the frame's container ----- is the frame still free? ---+
  *
- * This is advice.  Frames stay in their containers, anybody may have taken one
- * meanwhile, and nothing need be given back: what is popped is looked up, and is
- * taken if it is free.
+ * This is advice only.  The frames stay in the bins of their containers, any
+ * CPU may have taken a frame in the meantime, and the lists need not be
+ * emptied: a frame that is popped is looked up, and is taken if it is free.
  *
- * Only while SRM-buffer is on, which is what asks for colors.  Without a hint
- * the order is the store's: M3 wants it random.
+ * The lists are kept only while free frames are counted by color
+ * (color_stat.c), that is while a policy is in force, as policies ask for
+ * colors.  Without a hint the order of the bins holds: M3 wants a random
+ * order.
  */
 
 #include <linux/bug.h>
@@ -37,24 +40,24 @@
 
 #include "internal.h"
 
-/* Of all colors together: a MiB, about what per-CPU lists hold as well. */
+/* All colors together: a MiB, about as much as the per-CPU page lists hold. */
 #define FRAMES	256U
 
 struct pcp_frames {
-	u8 head[MCUBE_MAX_VALUES];	/* by color: the last one pushed */
-	unsigned long pfn[FRAMES];	/* depth of each color; 0: none */
+	u8 head[MCUBE_MAX_VALUES];	/* by color: the frame pushed last */
+	unsigned long pfn[FRAMES];	/* depth of each color; 0: no frame */
 };
 
 static DEFINE_PER_CPU(struct pcp_frames, pcp_frames);
 
 static unsigned int depth = 1;		/* a power of two */
-static unsigned int nr;			/* colors, each with @depth frames */
+static unsigned int nr;			/* of colors, each with @depth frames */
 
 /**
- * mcube_pcp_reset() - forget all, for another number of colors
- * @nr_colors: of the address map, at most MCUBE_MAX_VALUES.
+ * mcube_pcp_reset() - forget all frames and set the number of colors
+ * @nr_colors: number of colors of the address map, at most MCUBE_MAX_VALUES.
  *
- * Context: nobody pushes or pops.
+ * Context: no CPU pushes or pops.
  */
 void mcube_pcp_reset(unsigned int nr_colors)
 {
@@ -68,46 +71,46 @@ void mcube_pcp_reset(unsigned int nr_colors)
 }
 
 /**
- * mcube_pcp_push() - a frame was freed
- * @color: of the frame.
- * @pfn: of the frame.
+ * mcube_pcp_push() - remember a frame that was freed
+ * @color: color of the frame.
+ * @pfn: page frame number.
  *
  * Context: interrupts are off.
  */
 void mcube_pcp_push(unsigned int color, unsigned long pfn)
 {
-	struct pcp_frames *r = this_cpu_ptr(&pcp_frames);
+	struct pcp_frames *p = this_cpu_ptr(&pcp_frames);
 	unsigned int head;
 
 	if (WARN_ON_ONCE(color >= nr))
 		return;
-	head = (r->head[color] + 1) & (depth - 1);
-	r->head[color] = head;
-	r->pfn[color * depth + head] = pfn;
+	head = (p->head[color] + 1) & (depth - 1);
+	p->head[color] = head;
+	p->pfn[color * depth + head] = pfn;
 }
 
 /**
  * __mcube_pcp_pop() - the frame of a color that this CPU freed last
  * @color: the color.
  *
- * Return: its page frame number, perhaps in use by now; 0 if none is known or
- * the present map has no such color.
+ * Return: the page frame number, perhaps in use by now; 0 if no frame is known
+ * or the present map does not have the color.
  */
 unsigned long __mcube_pcp_pop(unsigned int color)
 {
 	unsigned long flags, pfn;
-	struct pcp_frames *r;
+	struct pcp_frames *p;
 	unsigned int head;
 
 	if (WARN_ON_ONCE(color >= nr))
 		return 0;
 	local_irq_save(flags);
-	r = this_cpu_ptr(&pcp_frames);
-	head = r->head[color];
-	pfn = r->pfn[color * depth + head];
+	p = this_cpu_ptr(&pcp_frames);
+	head = p->head[color];
+	pfn = p->pfn[color * depth + head];
 	if (pfn) {
-		r->pfn[color * depth + head] = 0;
-		r->head[color] = (head - 1) & (depth - 1);
+		p->pfn[color * depth + head] = 0;
+		p->head[color] = (head - 1) & (depth - 1);
 	}
 	local_irq_restore(flags);
 	return pfn;

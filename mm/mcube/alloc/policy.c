@@ -31,12 +31,13 @@
 #include "internal.h"
 #include "policy.h"
 
+/* Guards the settings, the list of zones and all policies. */
 DEFINE_MUTEX(mcube_control_lock);
 
 static LIST_HEAD(policies);	/* in force, newest first */
 
 /**
- * mcube_policy_lock() - no CPU, memory or policy comes or goes from here on
+ * mcube_policy_lock() - keep CPUs, memory and policies from coming or going
  *
  * Context: process, sleeps.
  */
@@ -48,7 +49,7 @@ void mcube_policy_lock(void)
 }
 
 /**
- * mcube_policy_unlock() - end of mcube_policy_lock()
+ * mcube_policy_unlock() - undo mcube_policy_lock()
  *
  * Context: process.
  */
@@ -84,7 +85,7 @@ static void stop(struct mcube_policy *p)
 	list_del(&p->node);
 	p->stop();
 	mcube_reserve_withdraw(p);
-	/* Each waits until no CPU is between the policy's key and its tables. */
+	/* Both wait until no CPU is between the policy's key and its tables. */
 	if (list_empty(&policies))
 		mcube_color_stat_stop();
 	else
@@ -122,7 +123,7 @@ void mcube_policy_disable(struct mcube_policy *p)
 }
 
 /**
- * mcube_policy_disable_all() - the allocator goes off, and all policies with it
+ * mcube_policy_disable_all() - disable all policies, as the allocator goes off
  *
  * Context: process, the policy lock held.
  */

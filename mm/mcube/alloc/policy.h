@@ -38,14 +38,14 @@ struct zone;
 
 /**
  * struct mcube_policy - a placement policy
- * @name: as users know it: its directory in sysfs.
+ * @name: name of the policy, the same as that of its directory in sysfs.
  * @start: puts the policy in force under a map; called with the policy lock
- *         held, frames being counted by color.
+ *         held while free frames are counted by color.
  * @stop: ends what @start began; called with the policy lock held.  The
  *        allocator withdraws the policy's requests afterwards and waits for an
  *        RCU grace period.
  *
- * All other members are the allocator's.
+ * All other members belong to the allocator.
  */
 struct mcube_policy {
 	const char *name;

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moving pages of the page cache to other colors
+ * Recoloring: migrate pages of the page cache to other colors
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Page migration, with a hint to the store for each new page.  What cannot be
- * had at once stays where it is: pages that are locked, under writeback, not
- * on an LRU list or part of a larger folio, and all of them once there is no
- * free page on their node.  Pages of which the neighbours have other colors lie
- * well already: some other task has had them moved.
+ *   color of consecutive pages of a file             0 0 0 0 0 0
+ *   hints by mcube_reserve_color() (0 is reserved)   1 2 3 4 5 6
+ *   color after migrate_pages()                      1 2 3 4 5 6
+ *
+ * Each new page is allocated under a hint.  A page that cannot be migrated at
+ * once stays where it is: a page that is locked, under writeback, not on an LRU
+ * list or part of a larger folio, and every page once its node has no free
+ * page.  A page whose neighbours have other colors is well placed already:
+ * another task has recolored it.
+ *
+ * Policies call this file, see recolor.h.  No other file here uses it.
  */
 
 #include <linux/list.h>
@@ -51,9 +57,9 @@ static unsigned int color_of(const struct move *m, struct folio *folio)
 	return mcube_dim_value(&m->color, folio_pfn(folio));
 }
 
-/* Has it the color of the page before, or of the one after? */
-static bool lies_in_run(const struct move *m, struct folio_batch *batch,
-			unsigned int i)
+/* Does the page have the color of the page before it or after it? */
+static bool lies_in_segment(const struct move *m, struct folio_batch *batch,
+			    unsigned int i)
 {
 	unsigned int color = color_of(m, batch->folios[i]);
 
@@ -65,20 +71,20 @@ static bool lies_in_run(const struct move *m, struct folio_batch *batch,
 }
 
 static void isolate_batch(const struct move *m, struct folio_batch *batch,
-		    struct list_head *list)
+			  struct list_head *list)
 {
 	unsigned int i;
 
 	for (i = 0; i < folio_batch_count(batch); i++)
 		if (!folio_test_large(batch->folios[i]) &&
-		    lies_in_run(m, batch, i))
+		    lies_in_segment(m, batch, i))
 			isolate_folio_to_list(batch->folios[i], list);
 }
 
 /**
- * mcube_recolor() - move a file's cached pages, one color after the other
- * @mapping: the file's.
- * @pages: how many pages from its start on.
+ * mcube_recolor() - spread the cached pages of a file over the colors
+ * @mapping: page cache of the file.
+ * @pages: number of pages from the start of the file.
  *
  * Context: process, sleeps, no folio of the file locked or referenced.
  * Return: number of pages moved.
@@ -96,7 +102,7 @@ unsigned int mcube_recolor(struct address_space *mapping, unsigned long pages)
 	m.color = info.map.color;
 	m.gfp = (mapping_gfp_mask(mapping) | __GFP_THISNODE | __GFP_NORETRY |
 		 __GFP_NOWARN | __GFP_NOMEMALLOC) & ~__GFP_RECLAIM;
-	/* Pages just read in are on this CPU's way to the LRU lists. */
+	/* Pages read just now wait in a per-CPU batch for the LRU lists. */
 	lru_add_drain();
 	folio_batch_init(&batch);
 	while (filemap_get_folios(mapping, &next, pages - 1, &batch)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Moving pages of the page cache to other colors.
+ * Recoloring: migrate pages of the page cache to other colors.
  *
  * Copyright (C) 2026 The mcube authors
  */

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How containers go back to the buddy lists
+ * How containers return to the buddy lists
  *
  * Copyright (C) 2026 The mcube authors
  *
- *   release     a container that is wholly free and that no CPU owns, when the
- *               zone has spares enough
- *   shrink      spares, when fewer are to be kept than there are
- *   dissolve    a container with free frames and frames in use, when an
- *               allocation would fail, isolation or memory failure needs the
- *               block, or the allocator goes off
+ *   release    mcube_container_release(): a container is wholly free, no CPU
+ *              owns it, and the zone has enough spares
+ *   shrink     mcube_shrink_spares(): fewer spares may be kept than before
+ *   break up   a container that may have frames in use:
+ *              mcube_container_break_up(): an allocation would fail
+ *              __mcube_alloc_shrink(): compaction lacks pages
+ *              __mcube_alloc_break_up_page(): isolation or memory failure needs
+ *              the block
+ *   drain      mcube_zone_drain(): all containers of a zone, when the allocator
+ *              is switched off or the machine hibernates
  *
- * Its pageblocks become MIGRATE_MOVABLE and its free frames enter the buddy
- * lists in groups as large as possible.  Frames in use are freed there later.
+ * The pageblocks of the container become MIGRATE_MOVABLE, and its free frames
+ * enter the buddy lists in groups as large as possible.  Frames in use are
+ * freed to the buddy lists later.  See container.c for the whole life of a
+ * container.
  */
 
 #include <linux/cpumask.h>
@@ -34,7 +40,7 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/mcube_alloc.h>
 
-/* Give back what is free of a container; takes it out of all lists. */
+/* Return the free frames to the buddy lists; the container leaves all lists. */
 static void break_up(struct mcube_container *c, enum mcube_reason reason)
 {
 	struct mcube_zone *mz = c->mz;
@@ -65,23 +71,23 @@ static void break_up(struct mcube_container *c, enum mcube_reason reason)
 				      MCUBE_RELEASED : MCUBE_BROKEN_UP]);
 }
 
-/* Give a spare back if there are more than there may be; true if there was one. */
+/* Release a spare if the zone has too many; true if it had. */
 static bool shrink_one(struct mcube_zone *mz)
 {
-	bool trimmed = false;
+	bool released = false;
 	unsigned long flags;
 
 	guard(rcu)();
 	spin_lock_irqsave(&mz->zone->lock, flags);
 	if (READ_ONCE(mz->nr_spares) > mcube_zone_max_spares(mz))
-		trimmed = mcube_container_break_up(mz, mcube_config.order,
-					     MCUBE_REASON_FREE);
+		released = mcube_container_break_up(mz, mcube_config.order,
+						    MCUBE_REASON_FREE);
 	spin_unlock_irqrestore(&mz->zone->lock, flags);
-	return trimmed;
+	return released;
 }
 
 /**
- * mcube_shrink_spares() - give back what spares are more than there may be by now
+ * mcube_shrink_spares() - release the spares that exceed the present limit
  *
  * Context: process, the policy lock held.
  */
@@ -91,7 +97,7 @@ void mcube_shrink_spares(void)
 	struct zone *zone;
 
 	for_each_populated_zone(zone) {
-		/* Only a holder of the policy lock removes it. */
+		/* Only a holder of the policy lock clears zone->mcube. */
 		mz = rcu_dereference_protected(zone->mcube, true);
 		while (mz && shrink_one(mz))
 			cond_resched();
@@ -99,7 +105,7 @@ void mcube_shrink_spares(void)
 }
 
 /**
- * mcube_container_release() - give a wholly free container back, or keep it as a spare
+ * mcube_container_release() - release a container unless it is kept as a spare
  * @c: the container, found wholly free a moment ago; not locked.
  *
  * Context: RCU read side, no lock above zone->lock held.
@@ -114,7 +120,7 @@ void mcube_container_release(struct mcube_container *c)
 		return;
 	spin_lock_irqsave(&zone->lock, flags);
 	spin_lock(&c->lock);
-	/* Under zone->lock, as two at a time would give back one too many. */
+	/* Under zone->lock: two CPUs at a time would release one too many. */
 	if (c->active && c->mz == mz && c->owner < 0 &&
 	    mcube_bins_full(&c->bins) &&
 	    READ_ONCE(mz->nr_spares) > mcube_zone_max_spares(mz))
@@ -124,15 +130,19 @@ void mcube_container_release(struct mcube_container *c)
 }
 
 /*
- * What a container must have for a block of @order.  Larger blocks than
- * containers come about when wholly free ones merge in the buddy lists.
+ * Order of the free group that a container must have to yield a block of
+ * @order.  A block larger than a container comes about when wholly free
+ * containers merge in the buddy lists.
  */
 static unsigned int group_order(unsigned int order)
 {
 	return min(order, mcube_config.order);
 }
 
-/* One that a CPU owns, with a free group of @order: a guess, c->lock tells. */
+/*
+ * A container that a CPU owns and that has a free group of @order.  A guess:
+ * the caller checks it under c->lock.
+ */
 static struct mcube_container *owned_with(struct mcube_zone *mz,
 					  unsigned int order)
 {
@@ -148,7 +158,7 @@ static struct mcube_container *owned_with(struct mcube_zone *mz,
 	return NULL;
 }
 
-/* A container with a free group of @order; owned ones come last. */
+/* A container with a free group of @order; containers with owners come last. */
 static struct mcube_container *find_victim(struct mcube_zone *mz,
 					   unsigned int order)
 {
@@ -163,17 +173,17 @@ static struct mcube_container *find_victim(struct mcube_zone *mz,
 }
 
 /**
- * mcube_container_break_up() - give the container with most to give back
- * @s: the store; its zone's lock is held, interrupts are off.
- * @order: least size of a free group in it; where that is more than a
- *         container has, one that is wholly free.
- * @reason: for the tracepoint.
+ * mcube_container_break_up() - break up the container that yields most
+ * @mz: containers of the zone; zone->lock is held, interrupts are off.
+ * @order: least order of a free group in the container; a container smaller
+ *         than that must be wholly free.
+ * @reason: why, for the tracepoint.
  *
  * Context: RCU read side.
- * Return: true if one was given back.
+ * Return: true if a container was broken up.
  */
 bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
-			enum mcube_reason reason)
+			      enum mcube_reason reason)
 {
 	struct mcube_container *c;
 	bool done = false;
@@ -242,7 +252,7 @@ unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough)
 	return mcube_alloc_nr_free(zone);
 }
 
-/* For whoever asks is_free_buddy_page(): true while the frame is in a bin. */
+/* For is_free_buddy_page(): true while the frame is free in a container. */
 bool mcube_alloc_page_is_free(const struct page *page)
 {
 	unsigned long pfn = page_to_pfn(page);
@@ -256,8 +266,8 @@ bool mcube_alloc_page_is_free(const struct page *page)
 		test_bit(pfn & ((1UL << mcube_config.order) - 1), c->bins.free);
 }
 
-/* Close the store and give one container back; true if there was one. */
-static bool close_one(struct mcube_zone *mz)
+/* Take no more containers, and break one up; true if there was one. */
+static bool drain_one(struct mcube_zone *mz)
 {
 	struct mcube_container *c;
 	unsigned long flags;
@@ -268,7 +278,7 @@ static bool close_one(struct mcube_zone *mz)
 	spin_lock(&mz->lock);
 	c = list_first_entry_or_null(&mz->all, struct mcube_container, all);
 	spin_unlock(&mz->lock);
-	/* Under zone->lock nobody else makes an active one inactive. */
+	/* The container is active: that changes only under zone->lock. */
 	if (c) {
 		spin_lock(&c->lock);
 		break_up(c, MCUBE_REASON_OFF);
@@ -280,13 +290,13 @@ static bool close_one(struct mcube_zone *mz)
 }
 
 /**
- * mcube_zone_drain() - take no more containers, give all back
- * @s: the store.
+ * mcube_zone_drain() - take no more containers, break all up
+ * @mz: containers of the zone.
  *
  * Context: process.
  */
 void mcube_zone_drain(struct mcube_zone *mz)
 {
-	while (close_one(mz))
+	while (drain_one(mz))
 		cond_resched();
 }

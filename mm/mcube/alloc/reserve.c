@@ -4,10 +4,10 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Pages that are used once evict from the cache what is used again and again.
- * A policy that knows such pages puts them in few colors, where they compete
- * with each other: the pollute partition.  It pays only if other memory stays
- * out, so the allocator owns the partition:
+ * Pages that are used once evict from the cache the lines that are used again
+ * and again.  A policy that knows such pages puts them in few colors, where
+ * they compete with each other: the pollute partition.  The partition pays
+ * only if other memory stays out, so the allocator owns it:
  *
  *   request            colors  0  1  2  3  4  5  6  7 ... 15
  *   policy A, 1/16            [A]
@@ -16,8 +16,9 @@
  *   partition                  0  1  2  3
  *   hop table                              4  5  6  7 ... 15
  *
- * There is one partition.  The largest share that a policy in force requests
- * holds, and that of the policy that was enabled first among equals.
+ * There is one partition.  It is the largest share that a policy in force
+ * requests.  Among equal shares, the share of the policy that was enabled first
+ * holds.
  *
  * While a policy wants memory to hop (bin hopping), each page without a hint
  * gets the color that follows the last one of its task in the hop table.
@@ -39,7 +40,7 @@ struct mcube_reserve mcube_reserve;
 /* Written and read with the policy lock held, oldest request first. */
 static LIST_HEAD(requests);
 
-/* The partition that holds, and the table of the other colors. */
+/* Compute the partition and the table of the other colors. */
 static void update_table(void)
 {
 	struct mcube_reserve *r = &mcube_reserve;
@@ -90,7 +91,7 @@ void mcube_reserve_request(struct mcube_policy *p, unsigned int share,
 }
 
 /**
- * mcube_reserve_hop() - have memory without a hint hop, or no longer
+ * mcube_reserve_hop() - let memory without a hint hop, or no longer
  * @p: the policy, after mcube_reserve_request().
  * @on: whether the policy wants memory to hop.
  *
@@ -105,7 +106,7 @@ void mcube_reserve_hop(struct mcube_policy *p, bool on)
 }
 
 /**
- * mcube_reserve_withdraw() - forget what a policy asked for
+ * mcube_reserve_withdraw() - withdraw the request of a policy
  * @p: the policy, which has stopped, or could not start.
  *
  * Context: process, the policy lock held.
@@ -122,7 +123,7 @@ void mcube_reserve_withdraw(struct mcube_policy *p)
 
 /**
  * mcube_reserve_color() - a color that is not reserved
- * @i: any number; in turn it yields all those colors.
+ * @i: any number; consecutive numbers yield all these colors in turn.
  *
  * Context: any; a policy is in force, or was a moment ago.
  * Return: the color.
@@ -135,7 +136,7 @@ unsigned int mcube_reserve_color(unsigned int i)
 }
 
 /**
- * mcube_reserve_hopped() - pages that hopped over the colors since boot
+ * mcube_reserve_hopped() - number of pages that hopped since boot
  *
  * Return: the sum over all CPUs.
  */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/mm/mcube/alloc/: the store's switches and counters
+ * /sys/kernel/mm/mcube/alloc/: switches and counters of the mcube allocator
  *
  * Copyright (C) 2026 The mcube authors
  *
- * See Documentation/ABI/testing/sysfs-kernel-mm-mcube.
+ * control.c does the work of the switches, config.c sums up the counters.  See
+ * Documentation/ABI/testing/sysfs-kernel-mm-mcube.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -43,18 +44,19 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-static ssize_t fill_order_show(struct kobject *kobj, struct kobj_attribute *attr,
-			 char *buf)
+static ssize_t fill_order_show(struct kobject *kobj,
+			       struct kobj_attribute *attr, char *buf)
 {
 	return mcube_show_choice(buf, mcube_fill_order_names, MCUBE_NR_FILL_ORDERS,
 				 READ_ONCE(mcube_config.fill_order));
 }
 
-static ssize_t fill_order_store(struct kobject *kobj, struct kobj_attribute *attr,
-			  const char *buf, size_t count)
+static ssize_t fill_order_store(struct kobject *kobj,
+				struct kobj_attribute *attr, const char *buf,
+				size_t count)
 {
 	int fill_order = mcube_parse_choice(buf, count, mcube_fill_order_names,
-				      MCUBE_NR_FILL_ORDERS);
+					    MCUBE_NR_FILL_ORDERS);
 
 	if (fill_order < 0) {
 		pr_warn_ratelimited("alloc/fill_order: expected shuffle or paper\n");

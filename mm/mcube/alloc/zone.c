@@ -4,8 +4,15 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Containers that no CPU owns hang in a list by the size of their largest free
- * group.  The highest list has the spares: containers that are wholly free.
+ * Containers that no CPU owns are in a list by the size of their largest free
+ * group, struct mcube_zone.level:
+ *
+ *   level[0]       only single frames are free: nearly used up
+ *   level[l]       the largest free group has 2^l frames
+ *   level[order]   spares: containers that are wholly free
+ *
+ * container.c claims from the low levels, release.c breaks up from the high
+ * levels, and alloc.c moves a container when its largest free group changes.
  */
 
 #include <linux/list.h>
@@ -22,14 +29,15 @@
 #define SPARE_SHIFT	6
 
 /*
- * While colors are reserved for files, a quarter.  Such files have one frame in
- * sixteen of many containers, and when they are dropped all of those are free.
+ * While colors are reserved for files, spares may make up a quarter.  Such
+ * files occupy one frame in sixteen of many containers, and when the files are
+ * dropped all these containers become wholly free.
  */
 #define SPARE_SHIFT_RESERVED	2
 
 /**
- * mcube_zone_init() - make a zone's store, empty and closed
- * @s: zeroed memory, @cur allocated.
+ * mcube_zone_init() - initialize a struct mcube_zone, without containers
+ * @mz: zeroed memory, @mz->cur allocated; @mz->open stays false.
  * @zone: the zone.
  */
 void mcube_zone_init(struct mcube_zone *mz, struct zone *zone)
@@ -46,7 +54,7 @@ void mcube_zone_init(struct mcube_zone *mz, struct zone *zone)
 
 /**
  * mcube_zone_move() - move a container to another list of its zone
- * @c: the container; the lock of the lists is held.
+ * @c: the container; mz->lock is held.
  * @level: the list, or -1 for none.
  */
 void mcube_zone_move(struct mcube_container *c, int level)
@@ -79,7 +87,7 @@ void __mcube_container_relist(struct mcube_container *c, int level)
 
 /**
  * mcube_set_block_type() - set the type of all pageblocks of a container
- * @page: first page of the block; its zone's lock is held.
+ * @page: first page of the container; zone->lock is held.
  * @migratetype: the type.
  */
 void mcube_set_block_type(struct page *page, int migratetype)
@@ -92,9 +100,9 @@ void mcube_set_block_type(struct page *page, int migratetype)
 
 /**
  * mcube_zone_max_spares() - wholly free containers that a zone may keep
- * @s: the zone's store.
+ * @mz: containers of the zone.
  *
- * Return: their number; 0 in a small zone.
+ * Return: number of containers; 0 in a small zone.
  */
 unsigned int mcube_zone_max_spares(struct mcube_zone *mz)
 {
