@@ -4,12 +4,12 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Two kinds.  Where every allocation passes, a static key decides, and off
- * costs a NOP.  Where something is rare or already slow, the hook looks at
- * the pageblock's type or at zone->mcube instead: containers can outlive the
- * key for a moment while the store is being switched off.
+ * There are two kinds of hooks.  On the path of every allocation, a static key
+ * decides, and costs a NOP while the allocator is off.  On a rare or slow path,
+ * the hook checks the type of the pageblock or zone->mcube instead: while the
+ * allocator is being switched off, containers outlive the key for a moment.
  *
- * With CONFIG_MCUBE_ALLOC=n all of them vanish.
+ * With CONFIG_MCUBE_ALLOC=n all hooks vanish.
  */
 #ifndef _LINUX_MCUBE_ALLOC_H
 #define _LINUX_MCUBE_ALLOC_H
@@ -31,12 +31,12 @@ struct page;
 DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
 
 #define is_migrate_mcube(mt)	unlikely((mt) == MIGRATE_MCUBE)
-/* MIGRATE_MCUBE or MIGRATE_ISOLATE, the last two, in one comparison. */
+/* MIGRATE_MCUBE or MIGRATE_ISOLATE, the last two types, in one comparison. */
 #define is_migrate_special(mt)	unlikely((mt) >= MIGRATE_MCUBE)
 
 struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype);
 struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
-				 int migratetype);
+				       int migratetype);
 struct page *mcube_alloc_rmqueue_hinted(struct zone *zone, int migratetype);
 bool mcube_alloc_free(unsigned long pfn);
 bool __mcube_alloc_break_up(struct zone *zone, unsigned int order);
@@ -57,15 +57,16 @@ static inline void __mod_mcube_free_pages(struct zone *zone, int delta)
 #endif
 
 /**
- * mcube_alloc_wants() - shall the store be asked before the per-CPU lists?
- * @migratetype: type of the request; of those that are not movable only the
- *               page cache's are served, which says so in the task's hint.
+ * mcube_alloc_wants() - ask the mcube allocator before the per-CPU lists?
+ * @migratetype: type of the request.  Requests that are not movable are served
+ *               only for the page cache, which marks the task's hint with
+ *               MCUBE_HINT_FILE.
  *
- * Test for order 0 before, not after: the compiler then sees that single
- * pages need none of the tests of the order that follow, which is worth as
- * much as the hook costs.
+ * The caller tests for order 0 before this call, not after: then the compiler
+ * sees that single pages need none of the later tests of the order, which saves
+ * as much as the hook costs.
  *
- * Return: true if so.
+ * Return: true if the mcube allocator shall be asked.
  */
 static __always_inline bool mcube_alloc_wants(int migratetype)
 {
@@ -75,11 +76,11 @@ static __always_inline bool mcube_alloc_wants(int migratetype)
 }
 
 /**
- * mcube_alloc_wants_bulk() - shall pages that are asked for together be the store's?
+ * mcube_alloc_wants_bulk() - ask the mcube allocator for a bulk allocation?
  *
- * Only those of the page cache, see struct mcube_srm_batch.
+ * Only for pages of the page cache, see struct mcube_srm_batch.
  *
- * Return: true if so.
+ * Return: true if the mcube allocator shall be asked for each page.
  */
 static __always_inline bool mcube_alloc_wants_bulk(void)
 {
@@ -89,12 +90,12 @@ static __always_inline bool mcube_alloc_wants_bulk(void)
 }
 
 /**
- * mcube_alloc_break_up() - give a container back before an allocation fails
+ * mcube_alloc_break_up() - break up a container before an allocation fails
  * @zone: the zone, its lock held.
- * @order: least size of a free group that the container must have.
+ * @order: least order of a free group that the container must have.
  *
- * Return: true if the buddy lists have gained a block of @order, or one of a
- * whole container if that is smaller.
+ * Return: true if the buddy lists have gained a block of @order, or a block of
+ * the size of a container if that is smaller.
  */
 static inline bool mcube_alloc_break_up(struct zone *zone, unsigned int order)
 {
@@ -103,27 +104,28 @@ static inline bool mcube_alloc_break_up(struct zone *zone, unsigned int order)
 }
 
 /**
- * mcube_alloc_break_up_page() - give the container around a page back
- * @zone: the page's zone, its lock held.
+ * mcube_alloc_break_up_page() - break up the container around a page
+ * @zone: zone of the page, its lock held.
  * @page: any page.
  *
- * For those who need to find free pages in the buddy lists: page isolation
- * and memory failure.
+ * For page isolation and memory failure, which must find free pages in the
+ * buddy lists.
  */
-static inline void mcube_alloc_break_up_page(struct zone *zone, struct page *page)
+static inline void mcube_alloc_break_up_page(struct zone *zone,
+					     struct page *page)
 {
 	if (rcu_access_pointer(zone->mcube))
 		__mcube_alloc_break_up_page(zone, page);
 }
 
 /**
- * mcube_alloc_has_order() - could mcube_alloc_break_up() yield a block of that order?
+ * mcube_alloc_has_order() - could mcube_alloc_break_up() yield such a block?
  * @zone: the zone.
- * @order: the order.
+ * @order: order of the block.
  *
  * Lockless, hence a guess.
  *
- * Return: true if probably so.
+ * Return: true if it probably could.
  */
 static inline bool mcube_alloc_has_order(struct zone *zone, unsigned int order)
 {
@@ -132,29 +134,31 @@ static inline bool mcube_alloc_has_order(struct zone *zone, unsigned int order)
 }
 
 /**
- * mcube_alloc_shrink() - give containers back until the buddy lists have enough
+ * mcube_alloc_shrink() - break up containers until the buddy lists have enough
  * @zone: the zone, its lock not held.
- * @enough: free pages that compaction needs, of which it finds none in
- *          containers.
+ * @enough: number of free pages that compaction needs in the buddy lists;
+ *          compaction does not find free pages in containers.
  *
- * Nothing is given back where all that is free would not be enough.
+ * Breaks up nothing if all free pages of the zone would not be enough.
  *
- * Return: free pages that are out of compaction's reach after that.
+ * Return: number of free pages that are out of compaction's reach afterwards;
+ * 0 if all free pages would not be enough.
  */
-static inline unsigned long mcube_alloc_shrink(struct zone *zone, unsigned long enough)
+static inline unsigned long mcube_alloc_shrink(struct zone *zone,
+					       unsigned long enough)
 {
 	return unlikely(rcu_access_pointer(zone->mcube)) ?
 		__mcube_alloc_shrink(zone, enough) : 0;
 }
 
 /**
- * mcube_alloc_nr_free() - free pages of the zone that lie in containers
+ * mcube_alloc_nr_free() - number of free pages of a zone that lie in containers
  * @zone: the zone.
  *
- * They are part of NR_FREE_PAGES, but whoever takes pages off the buddy
- * lists himself will not find them there.
+ * These pages are part of NR_FREE_PAGES, but code that takes pages off the
+ * buddy lists itself does not find them there.
  *
- * Return: their number, give or take the per-CPU differentials.
+ * Return: the number, without the per-CPU differentials.
  */
 static inline unsigned long mcube_alloc_nr_free(struct zone *zone)
 {
@@ -164,9 +168,10 @@ static inline unsigned long mcube_alloc_nr_free(struct zone *zone)
 #else /* CONFIG_MCUBE_ALLOC */
 
 /*
- * Macros: even an empty inline function leaves the compiler with variables
- * that change which register or stack slot others get.  Without the option
- * the objects shall be identical to the last byte.
+ * Macros instead of empty inline functions: even an empty inline function
+ * leaves the compiler with variables, which change the register or stack slot
+ * of other variables.  Without the option the objects must be identical to the
+ * last byte.
  */
 #define is_migrate_mcube(mt)		((void)(mt), false)
 #define is_migrate_special(mt)		is_migrate_isolate(mt)

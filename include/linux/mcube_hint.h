@@ -4,16 +4,16 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * task_struct carries it as a plain u32, so that sched.h needs no header of
- * ours:
+ * task_struct has the hint as a plain u32, so that sched.h need not include
+ * this header:
  *
  *   31     20  19   18  17          9 8           0
  *   +--------+------+----+-------------+-------------+
- *   | unused |served|file|  bank + 1   |  color + 1  |   a field of 0: no wish
+ *   | unused |served|file|  bank + 1   |  color + 1  |   a field of 0: any
  *   +--------+------+----+-------------+-------------+
  *
- * A hint of a file is SRM-buffer's, while it allocates for the page cache.  It
- * is told whether the hint was followed.
+ * The bit "file" is set for allocations for the page cache.  The allocator sets
+ * the bit "served" if it followed such a hint.
  */
 #ifndef _LINUX_MCUBE_HINT_H
 #define _LINUX_MCUBE_HINT_H
@@ -39,7 +39,7 @@ static inline u32 mcube_hint_make(int color, int bank)
 }
 
 /**
- * mcube_hint_color() - color that a hint asks for
+ * mcube_hint_color() - the color that a hint asks for
  * @hint: the hint.
  *
  * Return: the color, or -1 for any.
@@ -50,7 +50,7 @@ static inline int mcube_hint_color(u32 hint)
 }
 
 /**
- * mcube_hint_bank() - bank that a hint asks for
+ * mcube_hint_bank() - the bank that a hint asks for
  * @hint: the hint.
  *
  * Return: the bank, or -1 for any.
@@ -63,12 +63,12 @@ static inline int mcube_hint_bank(u32 hint)
 #ifdef CONFIG_MCUBE_ALLOC
 
 /**
- * mcube_hint_save() - have the pages that this task allocates follow a hint
+ * mcube_hint_save() - set the hint for the pages that this task allocates
  * @hint: the hint, for the allocations up to mcube_hint_restore().
  *
- * Scopes nest, as those of memalloc_nofs_save() do.
+ * Scopes nest, like scopes of memalloc_nofs_save().
  *
- * Return: the hint so far, for mcube_hint_restore().
+ * Return: the previous hint, for mcube_hint_restore().
  */
 static inline u32 mcube_hint_save(u32 hint)
 {
@@ -79,11 +79,11 @@ static inline u32 mcube_hint_save(u32 hint)
 }
 
 /**
- * mcube_hint_restore() - end of the scope that mcube_hint_save() began
- * @old: what mcube_hint_save() returned.
+ * mcube_hint_restore() - end the scope that mcube_hint_save() began
+ * @old: return value of mcube_hint_save().
  *
- * Return: the hint of the scope; MCUBE_HINT_SERVED is set if the hint was a
- * file's and was followed.
+ * Return: the hint of the scope; MCUBE_HINT_SERVED is set if MCUBE_HINT_FILE
+ * was set and the hint was followed.
  */
 static inline u32 mcube_hint_restore(u32 old)
 {

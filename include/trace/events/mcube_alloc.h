@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
+ * Tracepoints of the mcube allocator.
+ *
  * Copyright (C) 2026 The mcube authors
  */
 #undef TRACE_SYSTEM
@@ -46,7 +48,7 @@ TRACE_EVENT(mcube_alloc_take,
 		  __entry->owner)
 );
 
-/* A container went back to the buddy lists with @nr_free free pages. */
+/* A container with @nr_free free pages returned to the buddy lists. */
 TRACE_EVENT(mcube_alloc_break_up,
 
 	TP_PROTO(struct zone *zone, unsigned long pfn, unsigned int nr_free,
@@ -79,7 +81,7 @@ TRACE_EVENT(mcube_alloc_break_up,
 				   { MCUBE_REASON_OFF,		"off" }))
 );
 
-/* The store had no page for a request, or none that follows its hint. */
+/* The mcube allocator had no page for a request, or none for its hint. */
 TRACE_EVENT(mcube_alloc_fallback,
 
 	TP_PROTO(struct zone *zone, u32 hint),
