@@ -4,10 +4,10 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The paper's example, a short random run against brute force and the spread
- * of what comes out of fresh containers, in the code as it is compiled into
- * the kernel.  The struct pages are made up.  The user-space test runs
- * thousands of times as long.
+ * Tests the code as compiled into the kernel, on made-up struct pages: the
+ * paper's example, a short random sequence against brute force, and the spread
+ * of the first frames of fresh containers.  The user-space test runs thousands
+ * of times as long.
  */
 
 #include <kunit/test.h>
@@ -68,7 +68,7 @@ static void fill(struct bins_test *t, enum mcube_fill_order fill_order)
 
 	mcube_fill_build(&t->fill, t->b.order, fill_order,
 			 key << 32 | prandom_u32_state(&t->rnd));
-	/* The paper's order knows no key. */
+	/* The paper's order has no key. */
 	key = prandom_u32_state(&t->rnd);
 	key = key << 32 | prandom_u32_state(&t->rnd);
 	mcube_bins_fill(&t->b, &t->fill, fill_order == MCUBE_FILL_PAPER ? 0 : key);
@@ -99,8 +99,8 @@ static void figure_8b_walk_through(struct kunit *test)
 }
 
 /*
- * The paper prints 6, 3, 1, 5, 7 for this order, against its own rules; that
- * is what comes out when 5 and 6 change places.
+ * The paper prints 6, 3, 1, 5, 7 for this order, against its own rules.  The
+ * printed order comes out when 5 and 6 change places.
  */
 static void figure_8b_third_claim(struct kunit *test)
 {
@@ -113,7 +113,7 @@ static void figure_8b_third_claim(struct kunit *test)
 	figure_8b(test, swapped, printed);
 }
 
-/* Lists, levels, bitmap and count agree; each free group has one leader. */
+/* Lists, levels, bitmap, count agree; a free group has one representative. */
 static bool consistent(struct bins_test *t)
 {
 	const struct mcube_bins *b = &t->b;
@@ -181,7 +181,7 @@ static void bins_against_brute_force(struct kunit *test)
 			if (off >= 0) {
 				KUNIT_ASSERT_TRUE(test, t->free[off]);
 				t->free[off] = false;
-				/* Its owner scribbles over it. */
+				/* The owner of the frame writes to its struct page. */
 				b->base[off].index = below(t, 2 * n);
 				b->base[off].private = below(t, 2 * n);
 			}
@@ -191,7 +191,7 @@ static void bins_against_brute_force(struct kunit *test)
 	}
 }
 
-/* Colors are bits 12 to 16 of the address, so the low five of the offset. */
+/* The color is bits 12 to 16 of the address: the low five of the offset. */
 static void colors_of_fresh_containers(struct kunit *test,
 				       enum mcube_fill_order fill_order,
 				       unsigned int *colors)
@@ -212,7 +212,7 @@ static void colors_of_fresh_containers(struct kunit *test,
 	}
 }
 
-static void seeds_spread_colors(struct kunit *test)
+static void fill_orders_spread_colors(struct kunit *test)
 {
 	unsigned int colors;
 
@@ -220,7 +220,7 @@ static void seeds_spread_colors(struct kunit *test)
 	kunit_info(test, "shuffle: 32 frames, %u.%02u colors of 32",
 		   colors / 64, colors * 100 / 64 % 100);
 	KUNIT_EXPECT_GE(test, colors, 64 * 19);
-	/* The paper's own order is the worst there is: one color. */
+	/* The paper's order is the worst possible: one color. */
 	colors_of_fresh_containers(test, MCUBE_FILL_PAPER, &colors);
 	KUNIT_EXPECT_EQ(test, colors, 64);
 }
@@ -229,7 +229,7 @@ static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(figure_8b_walk_through),
 	KUNIT_CASE(figure_8b_third_claim),
 	KUNIT_CASE(bins_against_brute_force),
-	KUNIT_CASE(seeds_spread_colors),
+	KUNIT_CASE(fill_orders_spread_colors),
 	{}
 };
 

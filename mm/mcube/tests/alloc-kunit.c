@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the store, on the running system
+ * KUnit tests of the mcube allocator, on the running system
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Switches the store of the machine on, takes pages from it as everybody does,
- * looks where they lie, and puts everything back as it was.
+ * Switches the mcube allocator of the machine on, allocates pages through the
+ * page allocator, checks where the pages lie, and restores the previous state.
  */
 
 #include <kunit/test.h>
@@ -27,7 +27,7 @@
 
 #define PAGES	1024
 
-struct store_test {
+struct alloc_test {
 	struct mcube_map_info map;
 	bool enabled;
 	enum mcube_fill_order fill_order;
@@ -47,9 +47,9 @@ static int set_map(const char *color, const char *bank)
 	return ret ?: mcube_map_set_dims(&c, &b, MCUBE_SOURCE_SYSFS);
 }
 
-static int store_test_init(struct kunit *test)
+static int alloc_test_init(struct kunit *test)
 {
-	struct store_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+	struct alloc_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
 	int ret;
 
 	if (!t)
@@ -66,15 +66,15 @@ static int store_test_init(struct kunit *test)
 	return ret ?: mcube_alloc_enable(true);
 }
 
-static void free_pages_of(struct store_test *t)
+static void free_pages_of(struct alloc_test *t)
 {
 	while (t->nr)
 		__free_page(t->page[--t->nr]);
 }
 
-static void store_test_exit(struct kunit *test)
+static void alloc_test_exit(struct kunit *test)
 {
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 
 	if (!t)
 		return;
@@ -91,7 +91,7 @@ static void store_test_exit(struct kunit *test)
 
 static void take_pages(struct kunit *test, unsigned int nr)
 {
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 
 	while (t->nr < nr) {
 		struct page *page = alloc_page(GFP_HIGHUSER_MOVABLE);
@@ -101,10 +101,10 @@ static void take_pages(struct kunit *test, unsigned int nr)
 	}
 }
 
-static void store_serves_and_takes_back(struct kunit *test)
+static void alloc_serves_and_takes_back(struct kunit *test)
 {
-	unsigned long served = mcube_alloc_stat(MCUBE_SERVED), free, runs = 0;
-	struct store_test *t = test->priv;
+	unsigned long served = mcube_alloc_stat(MCUBE_SERVED), free, adjacent = 0;
+	struct alloc_test *t = test->priv;
 	unsigned int i;
 
 	take_pages(test, PAGES);
@@ -112,21 +112,21 @@ static void store_serves_and_takes_back(struct kunit *test)
 	KUNIT_EXPECT_GE(test, served, PAGES - PAGES / 20);
 	KUNIT_EXPECT_GE(test, mcube_alloc_containers(), 1);
 	for (i = 1; i < PAGES; i++)
-		runs += page_to_pfn(t->page[i]) ==
+		adjacent += page_to_pfn(t->page[i]) ==
 			page_to_pfn(t->page[i - 1]) + 1;
-	KUNIT_EXPECT_LE(test, runs, PAGES / 20);
+	KUNIT_EXPECT_LE(test, adjacent, PAGES / 20);
 
-	/* They go back where they came from. */
+	/* Pages that are freed return to their containers. */
 	free = mcube_alloc_free_pages();
 	for (i = 0; i < PAGES / 2; i++)
 		__free_page(t->page[--t->nr]);
 	KUNIT_EXPECT_GE(test, mcube_alloc_free_pages(), free + PAGES / 4);
 }
 
-/* A page in a bin is free to whoever asks, one in use is not. */
-static void store_pages_are_free_pages(struct kunit *test)
+/* A page in a bin counts as a free page, a page in use does not. */
+static void alloc_pages_are_free_pages(struct kunit *test)
 {
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 	struct page *page;
 
 	take_pages(test, 64);
@@ -139,12 +139,12 @@ static void store_pages_are_free_pages(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_free_buddy_page(page));
 }
 
-static void store_follows_hints(struct kunit *test)
+static void alloc_follows_hints(struct kunit *test)
 {
 	static const struct { int color, bank; } hint[] = {
 		{ 0, -1 }, { 15, -1 }, { 7, -1 }, { -1, 0 }, { -1, 7 }, { 5, 3 },
 	};
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 	unsigned long fallback;
 	unsigned int i, k, wrong;
 	u32 old;
@@ -169,8 +169,8 @@ static void store_follows_hints(struct kunit *test)
 	}
 }
 
-/* Colors and banks that the present map has not, as of an earlier map. */
-static void store_refuses_stale_hints(struct kunit *test)
+/* Hints of an earlier map: the present map does not have the color or bank. */
+static void alloc_refuses_stale_hints(struct kunit *test)
 {
 	static const struct { int color, bank; } hint[] = {
 		{ 16, -1 }, { 255, -1 }, { -1, 8 }, { -1, 255 }, { 3, 255 },
@@ -181,7 +181,7 @@ static void store_refuses_stale_hints(struct kunit *test)
 	u32 old;
 
 	for (k = 0; k < ARRAY_SIZE(hint); k++) {
-		struct store_test *t = test->priv;
+		struct alloc_test *t = test->priv;
 
 		fallback = mcube_alloc_stat(MCUBE_FALLBACK);
 		colored = mcube_alloc_stat(MCUBE_COLORED);
@@ -195,13 +195,13 @@ static void store_refuses_stale_hints(struct kunit *test)
 	}
 }
 
-static void store_goes_without_trace(struct kunit *test)
+static void alloc_leaves_no_trace(struct kunit *test)
 {
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 	unsigned int i;
 	struct zone *zone;
 
-	/* Some are in use when it goes. */
+	/* Some pages are in use when the allocator goes off. */
 	take_pages(test, PAGES);
 	for (i = 0; i < PAGES / 2; i++)
 		__free_page(t->page[--t->nr]);
@@ -218,7 +218,7 @@ static void store_goes_without_trace(struct kunit *test)
 	free_pages_of(t);
 }
 
-static void store_order_is_checked(struct kunit *test)
+static void alloc_order_is_checked(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, mcube_alloc_set_order(MCUBE_ORDER_MIN), -EBUSY);
 	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
@@ -229,7 +229,7 @@ static void store_order_is_checked(struct kunit *test)
 	take_pages(test, 64);
 }
 
-/* Spare containers of all zones, and how many there may be. */
+/* Number of spares of all zones; @most is set to the number allowed. */
 static unsigned int count_spares(unsigned int *most)
 {
 	unsigned int nr = 0;
@@ -246,7 +246,7 @@ static unsigned int count_spares(unsigned int *most)
 	return nr;
 }
 
-/* Empty that many containers, and more; returns how many spares there are. */
+/* Use and free the pages of @containers; returns the number of spares then. */
 static unsigned int make_spares(struct kunit *test, unsigned int containers)
 {
 	unsigned long i, nr = (unsigned long)containers << mcube_config.order;
@@ -266,10 +266,10 @@ static unsigned int make_spares(struct kunit *test, unsigned int containers)
 	return count_spares(&most);
 }
 
-/* Of the containers that are emptied some stay, and are used before others. */
-static void store_keeps_spares(struct kunit *test)
+/* Some containers that become wholly free stay as spares and are used first. */
+static void alloc_keeps_spares(struct kunit *test)
 {
-	unsigned long returned = mcube_alloc_stat(MCUBE_RELEASED), taken;
+	unsigned long released = mcube_alloc_stat(MCUBE_RELEASED), taken;
 	unsigned int spares, most;
 
 	count_spares(&most);
@@ -278,7 +278,7 @@ static void store_keeps_spares(struct kunit *test)
 	spares = make_spares(test, most + 4);
 	KUNIT_EXPECT_GE(test, spares, 1);
 	KUNIT_EXPECT_LE(test, spares, most);
-	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_RELEASED), returned);
+	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_RELEASED), released);
 	KUNIT_EXPECT_LE(test, mcube_alloc_containers(),
 			spares + 2 * num_online_cpus() + 2);
 
@@ -292,8 +292,8 @@ static void store_keeps_spares(struct kunit *test)
 }
 
 #ifdef CONFIG_MCUBE_SRM
-/* And more of them while colors are reserved for files. */
-static void store_keeps_more_while_colors_are_reserved(struct kunit *test)
+/* More spares may stay while colors are reserved for files. */
+static void alloc_keeps_more_while_colors_are_reserved(struct kunit *test)
 {
 	unsigned int reserve = mcube_srm_config.reserve, few, many, spares;
 
@@ -312,8 +312,8 @@ static void store_keeps_more_while_colors_are_reserved(struct kunit *test)
 }
 #endif
 
-/* A spare is a block of its order for whoever would fail without. */
-static void store_yields_spares(struct kunit *test)
+/* A spare yields a block of its order to an allocation that would fail. */
+static void alloc_yields_spares(struct kunit *test)
 {
 	unsigned int order = mcube_config.order, most, blocks;
 	struct zone *zone;
@@ -349,13 +349,13 @@ static void store_yields_spares(struct kunit *test)
 }
 
 /*
- * Whoever frees while the per-CPU list is locked, as an interrupt may, must
- * find the container all the same: from the buddy list of its type nobody
- * allocates.
+ * A page that is freed while the per-CPU list is locked, as by an interrupt,
+ * must return to its container too.  On the buddy list of its type the page
+ * would be stranded, as nothing allocates from that list.
  */
-static void store_takes_pages_back_under_pcp_lock(struct kunit *test)
+static void alloc_takes_pages_back_under_pcp_lock(struct kunit *test)
 {
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 	struct page *page[PAGEVEC_SIZE];
 	struct per_cpu_pages *pcp;
 	struct folio_batch batch;
@@ -391,11 +391,11 @@ static void store_takes_pages_back_under_pcp_lock(struct kunit *test)
 }
 
 #ifdef CONFIG_CONTIG_ALLOC
-/* Isolation finds the free pages of a container in the buddy lists. */
-static void store_gives_way_to_isolation(struct kunit *test)
+/* Isolation breaks up a container and finds its pages in the buddy lists. */
+static void alloc_breaks_up_for_isolation(struct kunit *test)
 {
-	unsigned long dissolved = mcube_alloc_stat(MCUBE_BROKEN_UP), pfn;
-	struct store_test *t = test->priv;
+	unsigned long broken_up = mcube_alloc_stat(MCUBE_BROKEN_UP), pfn;
+	struct alloc_test *t = test->priv;
 	unsigned int nr = 1U << mcube_config.order;
 	int ret;
 
@@ -406,14 +406,14 @@ static void store_gives_way_to_isolation(struct kunit *test)
 			MIGRATE_MCUBE);
 	ret = alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE, GFP_KERNEL);
 	KUNIT_ASSERT_EQ(test, ret, 0);
-	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_BROKEN_UP), dissolved);
+	KUNIT_EXPECT_GT(test, mcube_alloc_stat(MCUBE_BROKEN_UP), broken_up);
 	KUNIT_EXPECT_EQ(test, get_pageblock_migratetype(pfn_to_page(pfn)),
 			MIGRATE_MOVABLE);
 	free_contig_range(pfn, nr);
 }
 #endif
 
-/* Takes and frees pages until told to stop; with a hint now and then. */
+/* Takes and frees pages until told to stop, every fourth round with a hint. */
 static int churn(void *data)
 {
 	struct page *page[64];
@@ -442,10 +442,10 @@ static int churn(void *data)
 	return 0;
 }
 
-/* A block within what a CPU is using is one, too. */
-static void store_yields_owned(struct kunit *test)
+/* A container that a CPU owns yields a block, too. */
+static void alloc_yields_owned(struct kunit *test)
 {
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 	unsigned int order = mcube_config.order - 1;
 	struct zone *zone;
 	bool done;
@@ -459,10 +459,10 @@ static void store_yields_owned(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, done);
 }
 
-/* Compaction gets what it lacks, and nothing where that would not do. */
-static void store_yields_to_compaction(struct kunit *test)
+/* Compaction gets the pages that it lacks, or none if they are too few. */
+static void alloc_yields_to_compaction(struct kunit *test)
 {
-	struct store_test *t = test->priv;
+	struct alloc_test *t = test->priv;
 	unsigned long free, held, left;
 	struct zone *zone;
 	unsigned int most;
@@ -485,7 +485,7 @@ static void store_yields_to_compaction(struct kunit *test)
 	KUNIT_EXPECT_LE(test, mcube_alloc_nr_free(zone), held / 4 * 3);
 }
 
-static void store_toggled_under_load(struct kunit *test)
+static void alloc_toggled_under_load(struct kunit *test)
 {
 	atomic_t *shared = kunit_kzalloc(test, sizeof(*shared), GFP_KERNEL);
 	struct task_struct *task[4];
@@ -510,33 +510,33 @@ static void store_toggled_under_load(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mcube_alloc_free_pages(), 0);
 }
 
-static struct kunit_case store_cases[] = {
-	KUNIT_CASE(store_serves_and_takes_back),
-	KUNIT_CASE(store_pages_are_free_pages),
-	KUNIT_CASE(store_follows_hints),
-	KUNIT_CASE(store_refuses_stale_hints),
-	KUNIT_CASE(store_goes_without_trace),
-	KUNIT_CASE(store_order_is_checked),
-	KUNIT_CASE(store_keeps_spares),
+static struct kunit_case alloc_cases[] = {
+	KUNIT_CASE(alloc_serves_and_takes_back),
+	KUNIT_CASE(alloc_pages_are_free_pages),
+	KUNIT_CASE(alloc_follows_hints),
+	KUNIT_CASE(alloc_refuses_stale_hints),
+	KUNIT_CASE(alloc_leaves_no_trace),
+	KUNIT_CASE(alloc_order_is_checked),
+	KUNIT_CASE(alloc_keeps_spares),
 #ifdef CONFIG_MCUBE_SRM
-	KUNIT_CASE(store_keeps_more_while_colors_are_reserved),
+	KUNIT_CASE(alloc_keeps_more_while_colors_are_reserved),
 #endif
-	KUNIT_CASE(store_yields_spares),
-	KUNIT_CASE(store_yields_owned),
-	KUNIT_CASE(store_yields_to_compaction),
-	KUNIT_CASE(store_takes_pages_back_under_pcp_lock),
+	KUNIT_CASE(alloc_yields_spares),
+	KUNIT_CASE(alloc_yields_owned),
+	KUNIT_CASE(alloc_yields_to_compaction),
+	KUNIT_CASE(alloc_takes_pages_back_under_pcp_lock),
 #ifdef CONFIG_CONTIG_ALLOC
-	KUNIT_CASE(store_gives_way_to_isolation),
+	KUNIT_CASE(alloc_breaks_up_for_isolation),
 #endif
-	KUNIT_CASE_SLOW(store_toggled_under_load),
+	KUNIT_CASE_SLOW(alloc_toggled_under_load),
 	{}
 };
 
-static struct kunit_suite store_suite = {
-	.name = "mcube-store",
-	.init = store_test_init,
-	.exit = store_test_exit,
-	.test_cases = store_cases,
+static struct kunit_suite alloc_suite = {
+	.name = "mcube-alloc",
+	.init = alloc_test_init,
+	.exit = alloc_test_exit,
+	.test_cases = alloc_cases,
 };
 
-kunit_test_suite(store_suite);
+kunit_test_suite(alloc_suite);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of what the mcube allocator does for policies
+ * KUnit tests of policies and reserved colors (policy.c, reserve.c)
  *
  * Copyright (C) 2026 The mcube authors
  *
@@ -39,7 +39,7 @@ static struct mcube_policy two = {
 	.stop = note_stop_two,
 };
 
-/* What start() of both shall request, and in which order they stopped. */
+/* What start() of each policy requests, and the order in which they stopped. */
 static unsigned int share_one, share_two;
 static bool hop_one, hop_two;
 static int fail;
@@ -119,7 +119,7 @@ static void policy_test_exit(struct kunit *test)
 		mcube_alloc_enable(true);
 }
 
-/* So many colors are reserved, the first ones, and memory hops over the rest. */
+/* The first @nr colors are reserved, and memory hops over the other colors. */
 static void reserved_is(struct kunit *test, unsigned int nr)
 {
 	unsigned int i;
