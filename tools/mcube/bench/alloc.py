@@ -3,24 +3,24 @@
 """What a page fault and a free cost, in instructions.
 
 A small program in the guest (tools/mcube/guest/faultcost.c) faults and unmaps
-anonymous pages. Four variants, each on a machine of its own (icount.py):
+anonymous pages. Each of four variants has a machine of its own (icount.py):
 
     unpatched   the kernel without the series
-    off         the series built in, the mcube allocator never switched on
+    off         the kernel with the series, the mcube allocator never switched on
     on          the mcube allocator on, fill_order=shuffle
     colored     the mcube allocator on, the program under a color hint
 
-A rep string instruction counts once per iteration there, and once in all on
-hardware. The kernel clears a page by one of hundreds of iterations, so that
-ratios would look better than they are: figures here have it as one
-instruction; those "as counted" are in the JSON file (*_counted).
+QEMU counts a rep string instruction once per iteration, hardware counts it once.
+The kernel clears a page by a rep instruction with hundreds of iterations, so
+ratios would look better than they are. The figures here count it as one
+instruction; the JSON file also has the figures as counted (*_counted).
 
 Whole rounds map, fault and unmap; "kept" rounds keep the page tables and free
 by MADV_DONTNEED. Timer ticks come at a fixed number of instructions, so they
-add the same share everywhere; the median over rounds is reported, with
-minimum and spread. --verify runs each on a second machine and says by how much
-the numbers differ: not at all, but for the random order of shuffled
-containers.
+add the same share everywhere. The report has the median over rounds, with
+minimum and spread. --verify runs each variant on a second machine and says by
+how much the numbers differ. Only the random order of shuffled containers makes
+a difference.
 """
 
 import statistics
@@ -56,7 +56,7 @@ def measure(name, args, again=""):
 def reduce(data, args, rep):
     """Instructions per page: median, minimum, mean, spread of each part.
 
-    rep is what the clearing of a page counts beyond one instruction.
+    rep is the number of instructions that clearing a page counts beyond one.
     """
     row = {}
     for kind in ("fresh", "steady", "kept"):
@@ -99,7 +99,7 @@ def show(rows):
 
 
 def draw(rows):
-    """Bars: fault and free of each variant, stacked."""
+    """Draw fault and free of each variant as stacked bars."""
     plt = lab.pyplot()
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     names = [r["variant"] for r in rows]
@@ -144,12 +144,12 @@ def run():
         "fresh": args.fresh, "rep_iterations_left_out": rep, "hint": f"color={COLOR}",
         "second_run_differs_by": same}
     print(f"calibration: a loop of 1000000 instructions counts as "
-          f"{parameters['loop_of_1000000']}; of the rep "
-          f"instruction\nthat clears a page, {rep} iterations per page are left out")
+          f"{parameters['loop_of_1000000']};\nthe figures leave out {rep} iterations per page "
+          "of the rep instruction that clears it")
     show(rows)
     if same is not None:
-        print("\nsecond run, steady median, instructions per page off the first: " + ", ".join(
-            f"{n} {d:.3f}" for n, d in same.items()))
+        print("\ninstructions per page by which the steady median of the second run differs: "
+              + ", ".join(f"{n} {d:.3f}" for n, d in same.items()))
     print()
     lab.verdicts(summary, TARGETS)
     print(f"colored_ratio {summary['colored_ratio']:.4f}")

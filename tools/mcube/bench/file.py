@@ -2,33 +2,33 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the page cache costs, in instructions.
 
-A small program in the guest (tools/mcube/guest/filecost.c) lets pages of a file
-come into the cache and drops them, and reads what is cached, on ext4 and on XFS.
-The file is a hole, so that no device has a part in it. Kinds:
+A small program in the guest (tools/mcube/guest/filecost.c) brings pages of a file
+into the cache, drops them, and reads cached pages, on ext4 and on XFS. The file is
+a hole, so that no device has a part in the cost. Kinds of rounds:
 
     fill        readahead(), and drop: POSIX_FADV_DONTNEED
-    stream      read() of what is not cached, and drop
+    stream      read() of pages that are not cached, and drop
     write       write() into an empty file, and truncate
     cached4k    read(), a page at a time, random order
     cached64k   read(), 16 pages at a time, from start to end
     begin4k     read(), the first page of a short file, again and again
 
-Variants, each on machines of its own (icount.py):
+Each variant has machines of its own (icount.py):
 
     unpatched   the kernel without the series
-    off         the series built in, nothing switched on
+    off         the kernel with the series, nothing switched on
     on          the mcube allocator on, fill_order=shuffle
     srm         SRM-buffer on as well
-    srm-region  the same with group_order 2: folios of up to four pages
+    srm-region  SRM-buffer on with group_order 2: folios of up to four pages
 
-XFS has large folios, ext4 of this kernel has not. readahead() gives single pages
-on both. With SRM-buffer on, stream and write get folios up to group_order only:
-their ratios on XFS are mostly what large folios save.
+XFS has large folios; ext4 of this kernel does not. readahead() gives single pages
+on both. With SRM-buffer on, stream and write get folios up to group_order only, so
+their ratios on XFS mostly show what large folios save.
 
-Zeroing a page and copying one are left out, but for one instruction each, as a
-rep string instruction does it on hardware; figures with all iterations, as
-counted, are in the JSON file (*_counted). --srm sets tunables, to see where the
-cost goes: make bench-file ARGS="--srm tl=4096 vm_hop=0".
+Zeroing or copying a page counts as one instruction here, as a rep string instruction
+does on hardware. The JSON file also has the figures with all iterations, as counted
+(*_counted). --srm sets tunables, to see where the cost goes:
+make bench-file ARGS="--srm tl=4096 vm_hop=0".
 """
 
 import statistics
@@ -50,7 +50,7 @@ VARIANTS = {
     "srm-region": ("test", f"{icount.ON}\necho 2 > {SRM}/group_order\n"
                            f"echo 1 > {SRM}/enabled"),
 }
-# Kind of round: its columns, and what is left out of the first.
+# Kind of round: its columns, and which operations the first column leaves out.
 KINDS = {
     "fill": (("fill", "drop"), ("zero",)),
     "stream": (("stream", "stream_drop"), ("zero", "copy")),
@@ -60,7 +60,7 @@ KINDS = {
     "begin4k": (("begin4k",), ("copy",)),
 }
 COLUMNS = [c for columns, _ in KINDS.values() for c in columns]
-# Ratios that are summed up in one, the worst of them.
+# Columns whose worst ratio stands for the group.
 GROUPS = {"fill": ("fill", "stream", "write"), "drop": ("drop", "stream_drop", "truncate"),
           "cached": ("cached4k", "cached64k")}
 TARGETS = {"off_fill_ratio": 1.002, "srm_fill_ratio": 1.03,
@@ -115,7 +115,7 @@ def differ(one, two, args):
 
 
 def summarize(rows):
-    """The worst ratio of each group by variant, where it is, and all of them."""
+    """({key: ratio} with the worst of each group and all others, {key: column of the worst})."""
     summary, where = {}, {}
     for variant in list(VARIANTS)[1:]:
         mine = [r for r in rows if r["variant"] == variant]
@@ -138,7 +138,7 @@ def show(rows):
         print_table(["fs", "variant"] + [c.replace("_", " ") for c in columns], cells)
     print("\ninstructions per page, median over rounds (times unpatched)\n")
     part([c for k in ("fill", "stream", "write") for c in KINDS[k][0]])
-    print("\nread() of what is cached, instructions per page\n")
+    print("\nread() of cached pages, instructions per page\n")
     part(["cached4k", "cached64k", "begin4k"])
     print("\nmax - min over rounds, per page\n")
     print_table(["fs", "variant"] + [c.replace("_", " ") for c in COLUMNS], [
@@ -146,7 +146,7 @@ def show(rows):
 
 
 def verdicts(summary, where):
-    """Each target as a whole, and by file system and kind where it is missed somewhere."""
+    """Print each target, and for a missed target the ratio of each file system and column."""
     for key, limit in TARGETS.items():
         print(f"{key} {summary[key]:.4f} ({where[key]}), target {limit}: "
               f"{lab.verdict(summary[key], limit)}")
@@ -160,7 +160,7 @@ def verdicts(summary, where):
 
 
 def draw(rows):
-    """Bars: each column times unpatched, by file system."""
+    """Draw each column times unpatched as bars, by file system."""
     plt = lab.pyplot()
     colors = dict(zip(VARIANTS, ("#bbbbbb", "#4477aa", "#66ccee", "#ddaa33", "#cc6677")))
     fig, axes = plt.subplots(2, 1, figsize=(9, 6), sharex=True)
@@ -183,9 +183,9 @@ def draw(rows):
 def run():
     """Command line."""
     parser = icount.parser(__doc__, 12)
-    parser.add_argument("--warm", type=int, default=2, help="rounds before those of each kind")
+    parser.add_argument("--warm", type=int, default=2, help="uncounted rounds before each kind")
     parser.add_argument("--srm", nargs="+", default=[], metavar="FILE=VALUE",
-                        help="tunables in srm/ for the variants with SRM-buffer")
+                        help="tunables in srm/ to set in the variants with SRM-buffer")
     args = parser.parse_args()
     steps = icount.begin("bench-file", "filecost", args)
     names = [(v, fs) for fs in FILE_SYSTEMS for v in VARIANTS]
@@ -201,11 +201,11 @@ def run():
         "warm": args.warm, "zero_left_out": left_out["zero"], "copy_left_out": left_out["copy"],
         "srm": " ".join(args.srm), "second_run_differs_by": same}
     print(f"calibration: a loop of 1000000 instructions counts as "
-          f"{parameters['loop_of_1000000']}; left out are {left_out['zero']} instructions\n"
-          f"per page zeroed and {left_out['copy']} per page copied")
+          f"{parameters['loop_of_1000000']};\nthe figures leave out {left_out['zero']} "
+          f"instructions per page zeroed and {left_out['copy']} per page copied")
     show(rows)
     if same is not None:
-        print("\nsecond run, instructions per page off the first: " + ", ".join(
+        print("\ninstructions per page by which the second run differs: " + ", ".join(
             f"{n} {d:.3f}" for n, d in same.items()))
     print()
     verdicts(summary, where)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the benchmarks that count instructions share.
+"""Shared code of the benchmarks that count instructions.
 
 Under QEMU's -icount shift=0 the guest's time stamp counter counts executed
-instructions, one by one, whatever the host is busy with. Each variant of a
+instructions, one by one, whatever the load of the host. Each variant of a
 benchmark runs on a machine of its own, with the same command line: a kernel
-flavor, commands that switch mcube, and a program in the guest that prints a
-word and numbers a line (tools/mcube/guest/icount.h).
+flavor, commands that switch mcube, and a program in the guest that prints
+lines of a word and numbers (tools/mcube/guest/icount.h).
 
-A rep string instruction counts once per iteration there, and once in all on
-hardware. Where one handles a page it would be more than all the rest, and
-ratios look better than they are; so it is one instruction in the figures.
+QEMU counts a rep string instruction once per iteration, hardware counts it once.
+A rep instruction that handles a page would outweigh everything else, and ratios
+would look better than they are. The figures therefore count it as one instruction.
 """
 
 import argparse
@@ -28,7 +28,7 @@ KIND = "instructions (simulated: QEMU TCG -icount shift=0)"
 
 
 def parser(doc, rounds):
-    """A command line with what all of them take."""
+    """A command line with the options that these benchmarks share."""
     out = argparse.ArgumentParser(description=doc,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
     out.add_argument("--pages", type=int, default=4096, help="pages per round")
@@ -37,14 +37,14 @@ def parser(doc, rounds):
     out.add_argument("--kernel", type=Path, help="patched bzImage (default: build/test)")
     out.add_argument("--base", type=Path, help="unpatched bzImage (default: build/base)")
     out.add_argument("--verify", action="store_true",
-                     help="run everything twice and compare to the instruction")
+                     help="run everything twice and compare the counts")
     out.add_argument("--jobs", type=int, default=ui.JOBS, help="machines at a time")
     out.add_argument("--json", action="store_true", help="print the result as JSON")
     return out
 
 
 def begin(job, tool, args):
-    """Build what the guests need; the steps to announce."""
+    """Build what the guests need; returns the steps to announce."""
     lab.begin(args)
     lab.guest_tool(tool)
     if not args.base:
@@ -55,8 +55,8 @@ def begin(job, tool, args):
 def boot(run, tool, flavor, script, args, **machine):
     """Boot a machine and let it run a script.
 
-    Gives {word: [[number, ...], ...]} of the lines that the guest prints, and "stat", what
-    mcube's counters say afterwards. What else is given is the machine's.
+    Returns {word: [[number, ...], ...]} of the lines that the guest prints, and under "stat"
+    the counters of mcube at the end. Further keywords are options of the machine.
     """
     kernel = {"base": args.base, "test": args.kernel}[flavor] or image(flavor)
     guest = Guest(kernel, smp=1, mem=args.mem, icount=True,
@@ -79,7 +79,7 @@ def boot(run, tool, flavor, script, args, **machine):
 
 
 def collect(names, measure, args, step):
-    """What measure(name, "") gives for each, and measure(name, "-again") where wanted."""
+    """({name: measure(name, "")}, with --verify {name: measure(name, "-again")} or None)."""
     with ThreadPoolExecutor(max(1, args.jobs)) as pool:
         step("measure")
         data = dict(zip(names, pool.map(lambda n: measure(n, ""), names)))
@@ -91,7 +91,7 @@ def collect(names, measure, args, step):
 
 
 def calibrate(data):
-    """What the counter says of a loop of 1000000 instructions."""
+    """Count of a loop of 1000000 instructions."""
     got = min(x for x, in data["loop"])
     if not 1_000_000 <= got <= 1_000_100:
         raise Failure(f"a loop of 1000000 instructions counts as {got}",
@@ -100,7 +100,7 @@ def calibrate(data):
 
 
 def beyond_one(data, word):
-    """What handling a page counts beyond one instruction."""
+    """Number of instructions that handling a page counts beyond one."""
     count = min(x for x, in data[word])
     if not 500 < count <= 4100:
         raise Failure(f"'{word}' over a page counts as {count}")
@@ -110,7 +110,7 @@ def beyond_one(data, word):
 def spread(name, per, extra=0):
     """Keys and values of a row: median, minimum, mean, spread over rounds.
 
-    per has instructions per page, of which extra is to be left out.
+    per holds the instructions per page of each round; the figures leave extra out.
     """
     per = [v - extra for v in per]
     median = round(statistics.median(per), 2)
@@ -122,7 +122,7 @@ def spread(name, per, extra=0):
 
 
 def parameters(args, data):
-    """What every result says of how it came about."""
+    """Parameters that every result states."""
     return {"kind": KIND, "pages": args.pages, "rounds": args.rounds, "mem": args.mem,
             "smp": 1, "color_map": lab.COLOR_MAP, "bank_map": lab.BANK_MAP,
             "qemu": lab.qemu_version(), "loop_of_1000000": calibrate(data)}

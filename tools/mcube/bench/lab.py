@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the demo and the benchmarks share.
+"""Shared code of the demo and the benchmarks.
 
-Finding the built kernels, building the small guest programs, an address map
-for guests (QEMU's CPUID describes no real cache, so one is set explicitly),
-and the two forms of a result: a table of at most 100 columns and
-build/results/NAME.json with "parameters", "rows" and "summary". Draw pictures
-before save(): the report that it writes shows them.
+It builds the small guest programs, has an address map for guests (QEMU's CPUID
+describes no real cache, so the map is set explicitly), and writes the two forms
+of a result: a table of at most 100 columns, and build/results/NAME.json with
+"parameters", "rows" and "summary". Draw pictures before save(), because the
+report that save() writes shows them.
 """
 
 import json
@@ -25,8 +25,8 @@ RESULTS = BUILD / "results"
 MAP = "/sys/kernel/mm/mcube/map"
 ALLOC = "/sys/kernel/mm/mcube/alloc"
 
-# 32 colors (2048 sets of 64 bytes) and 16 banks as a DDR4 controller mixes
-# them: a bank bit and a row bit each, and one plain column-group bit.
+# 32 colors (2048 sets of 64 bytes) and 16 banks. As in a DDR4 controller, three bank
+# functions mix a bank bit and a row bit; the fourth is a plain column-group bit.
 COLOR_MAP = "0x1000 0x2000 0x4000 0x8000 0x10000"
 BANK_MAP = "0x24000 0x48000 0x90000 0x2000"
 
@@ -54,7 +54,7 @@ def save(name, parameters, rows, summary):
 
 
 def begin(args):
-    """With --json the tables go to standard error; standard output is the result's."""
+    """With --json the tables go to standard error; standard output is for the result."""
     if args.json:
         sys.stdout = sys.stderr
 
@@ -67,7 +67,7 @@ def finish(path, steps, args):
 
 
 def verdict(value, limit):
-    """One word on a figure that has an upper limit."""
+    """Whether a figure keeps its upper limit, as a word."""
     return "met" if value <= limit else "MISSED"
 
 

@@ -2,28 +2,28 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the M3 allocator does to DRAM: row conflicts and modelled time.
 
-Memory-bound loads of 1, 2, 4 and 8 threads on modelled machines, the stock
-buddy allocator against the mcube allocator with fill_order=paper and fill_order=shuffle, on
-memory as it is after boot ("fresh") and on memory of which every other page is in
-use ("aged"). Each combination of machine, memory and policy is a guest of its own,
-in which every load runs --repeat times; medians are compared.
+Memory-bound loads of 1, 2, 4 and 8 threads run on modelled machines. The benchmark
+compares the stock buddy allocator with the mcube allocator under fill_order=paper and
+fill_order=shuffle, on memory as it is after boot ("fresh") and on memory of which every
+other page is in use ("aged"). Each combination of machine, memory and policy has a guest
+of its own. The guest runs every load --repeat times, and the medians are compared.
 
     memload     tools/mcube/guest/memload.c: threads that fault their memory in
                 side by side and then work on it, as stream and ramspeed do
-    stress-ng   its stream stressor, a process per thread
-    sysbench    its memory test, reading and writing
+    stress-ng   the stream stressor of stress-ng, a process per thread
+    sysbench    the memory test of sysbench, reading and writing
 
 time        modelled cycles: of the slowest thread (memload), or the mean over
-            threads (real programs, whose start and end are in it)
+            threads (real programs; their start and end are included)
 conflicts   accesses to DRAM that had to close another row, per access
 cost        share of the stock allocator's time that row conflicts cost (precharge and
-            activate) and that accesses wait for a bank or its bus that is busy: all that
-            a better placement could save
-banks       memload: among the pages that all threads and arrays work on at one
-            time, distinct banks, as a share of what is possible
+            activate) and that accesses wait for a busy bank or bus: the most that a
+            better placement can save
+banks       memload: distinct banks among the pages that all threads and arrays work on
+            at one time, as a share of what is possible
 
 All figures are simulated; the machines are in tools/mcube/model/machines/.
-Huge pages are off: the mcube allocator serves single pages only.
+Huge pages are off, because the mcube allocator serves single pages only.
 """
 
 import argparse
@@ -81,7 +81,8 @@ def script(args, memory, policy):
                            + REAL[load].format(t=threads, mib=16 * threads) + " > /tmp/log 2>&1"
                            " || { cat /tmp/log; exit 1; }")
             else:
-                # Few threads get more each: what fits the cache would not reach DRAM.
+                # With few threads each thread gets more memory: a working set that fits
+                # in the cache would not reach DRAM.
                 mib = max(args.mib, args.least_mib // threads)
                 frames = f"-f {path}.frames " if not repeat else ""
                 out.append(f"/guest/memload -t {threads} -m {mib} -r {args.passes} "
@@ -89,7 +90,7 @@ def script(args, memory, policy):
         out.append(f"echo done {repeat + 1} of {args.repeat}, {threads} threads")
     out.append(f"grep . {ALLOC}/stats/* > /results/stats")
     if memory == "aged":
-        # It holds its pages for ever, and the guest would not end before it.
+        # The process holds its pages until it is killed, and the guest waits for it.
         out += ["kill $aged", "wait $aged || true"]
     return "\n".join(out) + "\n"
 
@@ -122,7 +123,7 @@ def spread(path, bank):
 
 
 def boot(args, model, name, memory, policy):
-    """Run one guest; the folder that it left its figures in."""
+    """Run one guest; returns the folder with its figures."""
     vm = Guest(args.kernel or image(), smp=CPUS, mem=MEMORY, model=model, icount=True,
                programs=["perf", "stress-ng", "sysbench"])
     for tool in ("memload", "mcube-pages"):
@@ -151,8 +152,8 @@ def guest(args, machine, memory, policy):
                 for i in range(args.repeat)]
         times = [r["cycles"] / (threads if load in REAL else 1) for r in runs]
         shares = [r["row_conflicts"] / max(1, r["dram_accesses"]) for r in runs]
-        # Of all threads together. Nobody waits for a write-back: of the conflicts only
-        # the share of those accesses counts that a thread waits for, its misses.
+        # The cost of all threads together. No thread waits for a write-back, so only the
+        # conflicts of the accesses count that a thread waits for: its misses.
         costs = [(share * r["llc_misses"] * penalty + r["bank_waits"]) / (t * threads)
                  for share, r, t in zip(shares, runs, times)]
         frames = folder / (file(load, threads, 0) + ".frames")
@@ -179,11 +180,11 @@ def compare(rows):
         row = {"machine": machine, "memory": memory, "load": load, "threads": threads,
                "conflicts_stock": stock["conflicts"], "banks_stock": stock["banks"],
                "cost_stock": stock["cost"], "spread": stock["time_spread"]}
-        for seed in ("paper", "shuffle"):
-            r = by[machine, memory, load, threads, seed]
-            row |= {f"gain_{seed}": 1 - r["time"] / stock["time"],
-                    f"conflicts_{seed}": r["conflicts"], f"banks_{seed}": r["banks"],
-                    f"cut_{seed}": 1 - r["conflicts"] / stock["conflicts"]
+        for order in ("paper", "shuffle"):
+            r = by[machine, memory, load, threads, order]
+            row |= {f"gain_{order}": 1 - r["time"] / stock["time"],
+                    f"conflicts_{order}": r["conflicts"], f"banks_{order}": r["banks"],
+                    f"cut_{order}": 1 - r["conflicts"] / stock["conflicts"]
                     if stock["conflicts"] else 0.0}
             row["spread"] = max(row["spread"], r["time_spread"])
         out.append(row)
@@ -191,19 +192,19 @@ def compare(rows):
 
 
 def summarize(table):
-    """Over all combinations, and for each machine and memory."""
+    """Figures over all combinations, and for each machine and memory."""
     out = {}
     groups = {"": table}
     for r in table:
         groups.setdefault(f"{r['machine']}_{r['memory']}_", []).append(r)
     for prefix, rows in groups.items():
-        for seed, suffix in (("shuffle", ""), ("paper", "_seed_paper")):
-            gains = [r[f"gain_{seed}"] for r in rows]
+        for order, suffix in (("shuffle", ""), ("paper", "_seed_paper")):
+            gains = [r[f"gain_{order}"] for r in rows]
             out |= {f"{prefix}time_gain_mean{suffix}": statistics.fmean(gains),
                     f"{prefix}time_gain_max{suffix}": max(gains),
                     f"{prefix}time_gain_min{suffix}": min(gains),
                     f"{prefix}row_conflict_cut_mean{suffix}":
-                        statistics.fmean(r[f"cut_{seed}"] for r in rows)}
+                        statistics.fmean(r[f"cut_{order}"] for r in rows)}
         out |= {f"{prefix}cost_stock_mean": statistics.fmean(r["cost_stock"] for r in rows),
                 f"{prefix}cost_stock_max": max(r["cost_stock"] for r in rows)}
     out["paper_time_gain_mean"], out["paper_time_gain_max"] = PAPER["mean"], PAPER["max"]
@@ -214,8 +215,8 @@ def show(table):
     """The comparison as text."""
     percent = lambda x: "-" if x is None else f"{x:.1%}"  # noqa: E731
     for machine, memory in dict.fromkeys((r["machine"], r["memory"]) for r in table):
-        print(f"\n{machine}, {memory} memory: simulated; stock, fill_order=paper, fill_order=shuffle; "
-              "gain is time saved\n")
+        print(f"\n{machine}, {memory} memory: simulated; stock, fill_order=paper, "
+              "fill_order=shuffle; gain is time saved\n")
         body = []
         for r in table:
             if (r["machine"], r["memory"]) == (machine, memory):
@@ -229,7 +230,7 @@ def show(table):
 
 
 def draw(table, threads):
-    """Time saved by load, a panel per machine and memory."""
+    """Draw the time saved for each load, in a panel per machine and memory."""
     plt = lab.pyplot()
     panels = list(dict.fromkeys((r["machine"], r["memory"]) for r in table))
     loads = list(dict.fromkeys(r["load"] for r in table))
@@ -237,18 +238,18 @@ def draw(table, threads):
                              squeeze=False)
     width = 0.8 / (2 * len(threads))
     for ax, panel in zip(axes[:, 0], panels):
-        for j, (seed, n) in enumerate(itertools.product(("paper", "shuffle"), threads)):
-            gain = [next(r[f"gain_{seed}"] for r in table if (r["machine"], r["memory"]) == panel
+        for j, (order, n) in enumerate(itertools.product(("paper", "shuffle"), threads)):
+            gain = [next(r[f"gain_{order}"] for r in table if (r["machine"], r["memory"]) == panel
                          and r["load"] == load and r["threads"] == n) for load in loads]
             shade = 0.35 + 0.6 * (threads.index(n) + 1) / len(threads)
             ax.bar([i + (j - len(threads) + 0.5) * width for i in range(len(loads))],
-                   [100 * g for g in gain], width, label=f"{seed}, {n}",
-                   color=plt.get_cmap("Oranges" if seed == "paper" else "Blues")(shade))
+                   [100 * g for g in gain], width, label=f"{order}, {n}",
+                   color=plt.get_cmap("Oranges" if order == "paper" else "Blues")(shade))
         ax.axhline(0, color="black", linewidth=0.6)
         ax.set_title(f"{panel[0]}, {panel[1]} memory")
         ax.set_ylabel("time saved, %")
     axes[-1][0].set_xticks(range(len(loads)), loads)
-    axes[0][0].legend(title="seed, threads", ncols=2, fontsize=7)
+    axes[0][0].legend(title="fill order, threads", ncols=2, fontsize=7)
     path = lab.picture(fig, "m3")
     plt.close(fig)
     return path
@@ -266,12 +267,12 @@ def run():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--mib", type=int, default=6, help="memload: MiB of a thread")
     parser.add_argument("--least-mib", type=int, default=24,
-                        help="memload: MiB of all threads together, at least")
+                        help="memload: least MiB of all threads together")
     parser.add_argument("--passes", type=int, default=1, help="memload: counted passes")
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=ui.JOBS, help="guests at a time")
     parser.add_argument("--again", action="store_true",
-                        help="no guests: the figures that the last run left")
+                        help="boot no guests; report the figures of the last run")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     lab.begin(args)

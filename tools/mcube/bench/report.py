@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One report of all results that are there: build/results/report.md.
+"""The report of all results present: build/results/report.md.
 
-Each result file becomes a section: what kind of number it holds, its summary,
-its parameters, its pictures. It is written anew whenever a result is saved,
-so that after `make bench` it covers them all.
+Each result file becomes a section with its summary, its parameters and its
+pictures. The report is written anew whenever a result is saved, so that after
+`make bench` it covers all results.
 """
 
 import json
@@ -17,12 +17,12 @@ def flat(prefix, item):
 
 
 def number(item):
-    """A number as short as it may be."""
+    """A number in at most four decimals, without trailing zeros."""
     return f"{item:.4f}".rstrip("0").rstrip(".") if isinstance(item, float) else str(item)
 
 
 def write(results):
-    """The report of a folder of results."""
+    """Write the report of a folder of results."""
     out = ["# mcube: results", ""]
     for path in sorted(results.glob("*.json")):
         data = json.loads(path.read_text("utf-8"))

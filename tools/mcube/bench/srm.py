@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What SRM-buffer saves programs beside others that stream through files.
+"""What SRM-buffer saves a program while another program streams through files.
 
 Victims with a working set of three quarters of the last-level cache run beside real
 programs that read files, on modelled machines and on two file systems, with all
@@ -11,9 +11,9 @@ PARTS
     make bench-srm ARGS="--part tl reuse"
     make bench-srm ARGS="--again"
 
-Guests of one run are a machine and a file system each; the report is made of all
-whose figures are in build/guest/, also of earlier runs. All figures but those of
-the hit ratio are simulated; the machines are in tools/mcube/model/machines/.
+Each guest of a run has one machine and one file system. The report covers all guests
+whose figures are in build/guest/, including those of earlier runs. All figures but the
+hit ratio are simulated; the machines are in tools/mcube/model/machines/.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from qemu import CPU
 from srm import guest, hits, main, parts, where
 
 TITLES = {
-    "tl": "lengths of runs", "memory": "more files than the reserved colors hold",
+    "tl": "lengths of segments", "memory": "more files than the reserved colors hold",
     "random": "random reads of a big file",
     "greps": "one to three greps at once", "change": "files placed by grep, read by diff",
     "reuse": "a file that fits in the cache, read again and again",
@@ -38,7 +38,7 @@ TITLES = {
 
 
 def part(name):
-    """One part of the module parts, with the functions that each other part has as a module."""
+    """A part of parts.py with the same functions as the parts that are modules."""
     return SimpleNamespace(
         TITLE=TITLES[name], guests=functools.partial(parts.guests, name),
         rows_of=functools.partial(parts.rows_of, name),
@@ -70,12 +70,12 @@ def arguments():
                         choices=hits.MEMORY, help="hitratio: sizes of the guests")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--work", type=int, default=16,
-                        help="million accesses that a victim makes at least, beside each "
+                        help="least million accesses that a victim makes beside each "
                              "program (default: %(default)s)")
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
     parser.add_argument("--again", action="store_true",
-                        help="no guests: the figures that earlier runs left")
+                        help="boot no guests; report the figures of earlier runs")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     if args.repeat < 1:
@@ -88,7 +88,7 @@ def arguments():
 
 
 def boot(jobs, most):
-    """Run guests, so many at a time; the first that fails ends it."""
+    """Run at most so many guests at a time; the first failure cancels the rest."""
     with ThreadPoolExecutor(max(1, most)) as pool:
         try:
             for done in as_completed([pool.submit(j) for j in jobs]):
@@ -99,7 +99,7 @@ def boot(jobs, most):
 
 
 def report():
-    """Tables of all figures that are there, and the result file."""
+    """Print tables of all figures present and write the result file."""
     rows, summary, guests = [], {}, {}
     for name, each in PARTS.items():
         mine = guest.found(name)

@@ -5,5 +5,5 @@
     main     victims beside programs that read files
     parts    smaller questions, one table each
     hits     hit ratio of the page cache
-    where    where the misses lie that are left
+    where    where the remaining misses lie
 """

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bench-srm: the guests, their disks, and what they left.
+"""bench-srm: the guests, their disks, and their figures.
 
-A disk image per file system is made once: two equal trees of kernel source, one big
-file, and two SQLite databases. Guests write to a snapshot of it. All that a guest runs
-is told to tools/mcube/guest/srm.sh, line by line; its figures stay in
-build/guest/NAME/results, with the options that it was run with, so that a later report
-can be made of them.
+A disk image per file system is made once. It holds two equal trees of kernel source, one
+big file, and two SQLite databases. Guests write to a snapshot of the image. The script of a
+guest calls functions of tools/mcube/guest/srm.sh, line by line. The figures of a guest stay
+in build/guest/NAME/results with the options of its run, so that a later report can use them.
 """
 
 import json
@@ -22,13 +21,13 @@ from lib.source import BASE
 from qemu import Guest, image, kibibytes
 
 FOLDER = ui.BUILD / "bench-srm"
-# Parts of the kernel source that the trees are made of, some 25 MiB.
+# Directories of the kernel source that make up each tree, some 25 MiB.
 PARTS = ("kernel", "mm", "crypto")
 BIG_MIB = 24
-# Rows to be joined, and bytes of each in the index that SQLite makes of them; a table to
-# be scanned, as large as the big file.
+# Rows of the join, and the bytes of a row in the index that SQLite builds. The table of
+# the full scan is as large as the big file.
 PAIRS, PAIR_BYTES = 250_000, 27
-# Of a guest: three quarters of a 16th of it hold both trees.
+# Memory of a guest: three quarters of a sixteenth of it hold both trees.
 MEMORY = "2G"
 IMAGE_MIB = {"ext4": 256, "xfs": 320}
 SCRATCH_MIB = 2048
@@ -39,7 +38,7 @@ MEDIAN_OF = ("cycles", "accesses", "llc_refs", "llc_misses")
 
 
 def protofile(top):
-    """What mkfs.xfs -p wants to know of a folder's content."""
+    """The description of a folder's content that mkfs.xfs -p reads."""
     lines = ["/", "0 0", "d--755 0 0"]
 
     def walk(folder):
@@ -56,7 +55,7 @@ def protofile(top):
 
 
 def databases(top):
-    """What the database part reads, equal in every image."""
+    """Make the databases of the database part, equal in every image."""
     rng = random.Random(1)
     keys = list(range(PAIRS))
     rng.shuffle(keys)
@@ -73,7 +72,7 @@ def databases(top):
 
 
 def disk(fs):
-    """Image of a file system with the trees; made where it is missing."""
+    """Image of a file system with the trees; made if it is missing."""
     path = FOLDER / f"{fs}-db.img"
     with ui.lock("bench-srm"):
         if path.is_file():
@@ -102,7 +101,7 @@ def disk(fs):
 
 
 def scratch():
-    """Image of an empty ext4, for loads that make their files themselves."""
+    """Image of an empty ext4 for loads that create their own files."""
     path = FOLDER / "scratch.img"
     with ui.lock("bench-srm"):
         if not path.is_file():
@@ -124,10 +123,11 @@ def folder_of(name):
 
 
 def beside(program, victims, kib, base, repetition, copies=1):
-    """
-    Lines that put each victim beside a program, or some of it on a CPU each. It begins
-    anew for each, so that with and without the policy they meet the same part of its
-    way; each repetition, and each copy, begins at another point.
+    """Lines that run each victim beside copies of a program, each copy on its own CPU.
+
+    The program begins anew for each victim, so that a victim meets the same part of the
+    program's work with and without the policy. The victim starts at another point of that
+    work in each repetition, and each further copy of the program starts later.
     """
     lines = []
     for v in victims:
@@ -138,7 +138,7 @@ def beside(program, victims, kib, base, repetition, copies=1):
 
 
 def boot(name, lines, options, timeout=3600, **machine):
-    """Run one guest; options is what the report has to know of the run."""
+    """Run one guest; the report reads its parameters from options."""
     machine = {"smp": 2, "mem": MEMORY, "programs": PROGRAMS} | machine
     fs = machine.pop("fs")
     drive = scratch() if fs == "scratch" else disk(fs)
@@ -157,7 +157,7 @@ def boot(name, lines, options, timeout=3600, **machine):
 
 
 def found(part):
-    """Guests of a part whose figures are there: {name: options}."""
+    """Guests of a part whose figures are present: {name: options}."""
     out = {}
     for path in sorted((ui.BUILD / "guest").glob(f"{PREFIX}-{part}-*/results/options.json")):
         name = path.parent.parent.name.removeprefix(f"{PREFIX}-")
@@ -166,7 +166,7 @@ def found(part):
 
 
 def counts(path):
-    """{event: count} of a victim's or of perf's file."""
+    """{event: count} of a file that a victim or perf wrote."""
     out = {}
     for line in path.read_text("utf-8").splitlines():
         fields = line.split(",")
@@ -181,10 +181,11 @@ def counts(path):
 
 
 def boot_each(name, script_of, options, **machine):
-    """
-    Run a guest for each repetition, script_of(repetition) in it, and bring together what
-    they leave. In one guest the stock allocator would go on with free memory as the
-    policy left it, few of its colors on top, and victims would miss as never before.
+    """Run script_of(repetition) in a guest for each repetition and collect the figures.
+
+    Repetitions in one guest would influence each other: the policy leaves free lists with
+    few of its colors on top. A victim on the stock allocator would then have many more
+    misses than on fresh memory.
     """
     for i in range(options["repeat"]):
         own = f"{name}-{i}" if i else name
@@ -196,7 +197,7 @@ def boot_each(name, script_of, options, **machine):
 
 
 def repeated(folder, name, repeat):
-    """Median, least and most of each event over the files NAME.0, NAME.1, ..."""
+    """Median, minimum and maximum of each event over the files NAME.0, NAME.1, ..."""
     runs = [counts(folder / f"{name}.{i}") for i in range(repeat)]
     return {e: {"median": statistics.median(r[e] for r in runs),
                 "min": min(r[e] for r in runs), "max": max(r[e] for r in runs)}
@@ -213,7 +214,7 @@ def stats(path):
 
 
 def pages(folder, name):
-    """Pages that the policy placed between two looks at its counters, and missed ones."""
+    """Pages that the policy placed, missed and did not cover between two readings."""
     before, after = (stats(folder / f"{name}.{x}") for x in ("before", "after"))
     grown = {k: after[k] - before[k] for k in after}
     return {"placed": grown["file_pages"] + grown["task_pages"], "missed": grown["missed"],

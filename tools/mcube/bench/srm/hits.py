@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """bench-srm: hit ratio of the page cache, by size of memory.
 
-Small files of 1 GiB in all, as of a mail server: some, chosen at random, are read and
-written to, others come and go. Guests have from half that memory to four times
-as much, and no modelled machine. The files are made and read once, uncounted; then the
-hit ratio is one less what the device was read, over what the program read, in as many
-rounds as --repeat says. The load goes on from one to the next; that of all is reported,
-with the least and the most of one.
+The load has small files of 1 GiB in all, as a mail server has: the program reads and
+writes random files, and creates and removes other files. Guests have from half of that
+memory to four times as much, and no modelled machine. The guest creates the files and reads
+them once, uncounted. The hit ratio of a round is one minus the bytes read from the device
+over the bytes that the program read. --repeat gives the number of rounds; the load goes on
+from one round to the next. The report has the hit ratio over all rounds, with the least and
+the most of a round.
 """
 
 import functools
@@ -44,7 +45,7 @@ def run_guest(args, memory, setting):
 
 
 def guests(args):
-    """Jobs: a size of memory and a policy each."""
+    """Jobs: one for each size of memory and policy."""
     return [functools.partial(run_guest, args, m, s)
             for m, s in itertools.product(args.memory, SETTINGS)]
 
@@ -95,7 +96,7 @@ def show(rows):
 
 
 def summarize(rows):
-    """Loss at each size of memory, the larger of both lengths of runs."""
+    """Loss at each size of memory, the larger of both lengths of segments."""
     return {f"hit_ratio_loss_{memory.lower()}": max(
         mine["off"]["hit_ratio"] - r["hit_ratio"] for s, r in mine.items() if s != "off")
         for memory, mine in by_memory(rows).items() if len(mine) > 1}

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """bench-srm, main part: victims beside programs that read files.
 
-A guest for each machine, file system and repetition. The file program goes once through its
-files, uncounted, so that the page cache holds them as the policy places them;
-then it runs again and again beside each victim, beginning anew for each: a victim
-meets the same part of the program's way with the policies off as with them on, and
-works for a good part of it. Each repetition begins at another point.
+Each machine, file system and repetition has a guest. The file program reads its files
+once, uncounted, so that the page cache holds them as the policy places them. Then the
+program runs again and again beside each victim and begins anew for each victim. A victim
+thus meets the same part of the program's work with the policies off and on, and runs for a
+good part of it. Each repetition begins at another point.
 
-extra misses    of the victim beside the program, less those that it has alone with all
+extra misses    misses of the victim beside the program, minus its misses alone with all
                 policies off
-cut             share of them that the policy avoids
-slowdown        modelled cycles of the victim, over those alone with all policies off
+cut             share of the extra misses that the policy avoids
+slowdown        modelled cycles of the victim, over its cycles alone with all policies off
 time gain       share of the victim's cycles beside the program that the policy saves
 file side       modelled cycles of one pass of the program, alone, after another such pass:
-                srm over off, less one
+                srm over off, minus one
 """
 
 import functools
@@ -27,10 +27,10 @@ from . import guest
 
 TITLE = "victims beside programs that read files"
 POLICIES = {"off": "off", "srm": 256}
-# Below this share of the victim's references to the last level, or below the spread of
-# the runs, extra misses say nothing.
+# Fewer extra misses than this share of the victim's references to the last level, or than
+# the spread of the repetitions, say nothing.
 LEAST = 0.05
-# What the paper's victims were spared of extra misses, in percent (its Figures 10 to 13).
+# Share of the victims' extra misses that the paper avoids, in percent (its Figures 10 to 13).
 PAPER_CUTS = (34, 85)
 
 
@@ -52,7 +52,7 @@ def script(args, kib, i):
 
 
 def run_guest(args, machine, fs, part="main"):
-    """Run a guest for each repetition; the name of their figures."""
+    """Run a guest for each repetition; returns the name of the figures."""
     kib = guest.kib(machine)
     name = f"{part}-{machine}-{fs}"
     guest.boot_each(name, functools.partial(script, args, kib),
@@ -80,7 +80,7 @@ def rows_of(name, options):
 
 
 def pair(get, victim, program):
-    """A victim and a program."""
+    """The figures of a victim beside a program."""
     alone = {k: get(f"{k}.{victim}") for k in POLICIES}
     beside = {k: get(f"{k}.{program}.{victim}") for k in POLICIES}
     base = alone["off"]
@@ -100,7 +100,7 @@ def pair(get, victim, program):
 
 
 def summarize(rows):
-    """The figures that stand for all pairs."""
+    """Figures over all pairs."""
     said = [r for r in rows if r["counts"]]
     out = {"pairs": len(rows), "pairs_left_out": len(rows) - len(said)}
     if said:
@@ -109,7 +109,7 @@ def summarize(rows):
                 "time_gain_mean": statistics.fmean(r["time_gain"] for r in said),
                 "time_gain_max": max(r["time_gain"] for r in said),
                 "time_gain_min": min(r["time_gain"] for r in said)}
-    # Nothing that gets slower may hide among the pairs that say little of misses.
+    # All pairs count here: a victim that gets slower may have few extra misses.
     out["time_gain_min_of_all"] = min(r["time_gain"] for r in rows)
     out["alone_loss_max"] = max(r["alone"]["srm"]["cycles"]["median"]
                                 / r["alone"]["off"]["cycles"]["median"] - 1 for r in rows)
@@ -136,7 +136,8 @@ def show(rows):
             ["victim", "program", "LLC refs", "extra off", "srm", "cut", "slowdown", "srm",
              "time gain", "spread"], body, lead="  ")
         if left := sum(not r["counts"] for r in mine):
-            print(f"  * {left} too few to say anything, or within the spread: not in the means")
+            print(f"  * {left} pairs are not in the means: too few extra misses, or fewer than "
+                  "the spread")
         body = []
         for p in dict.fromkeys(r["program"] for r in mine):
             r = next(x for x in mine if x["program"] == p)
@@ -146,7 +147,7 @@ def show(rows):
                            for k in POLICIES),
                          f"{r['pages']['placed']:,}", f"{r['pages']['missed']:,}",
                          f"{r['pages']['uncovered']:,}"])
-        print("\n  the programs themselves: a pass alone, 10^6 cycles, at the LLC; pages placed\n")
+        print("\n  the programs: 10^6 cycles of a pass alone, LLC references and misses, pages\n")
         print_table(
             ["program", "off", "srm", "loss", "refs off", "srm", "misses off", "srm", "placed",
              "missed", "uncovered"], body, lead="  ")
@@ -165,7 +166,7 @@ def guests(args):
 
 
 def draw(rows, name="srm"):
-    """What is avoided, by program, beside the paper's; slowdowns, by pair."""
+    """Draw the misses avoided by program, beside the paper's, and the slowdowns by pair."""
     if not rows:
         return None
     plt = lab.pyplot()
@@ -193,7 +194,7 @@ def draw(rows, name="srm"):
 
 
 def draw_cuts(ax, rows):
-    """Of a machine and file system: a bar per program, a dot per victim."""
+    """Draw a machine and file system: a bar per program, a dot per victim."""
     programs = list(dict.fromkeys(r["program"] for r in rows))
     cuts = {p: [100 * r["cut"] for r in rows if r["program"] == p and r["counts"]]
             for p in programs}
@@ -202,7 +203,7 @@ def draw_cuts(ax, rows):
     ax.bar(programs, [statistics.fmean(c) if c else 0 for c in cuts.values()],
            color="#228833", label="mean of the victims")
     for i, each in enumerate(cuts.values()):
-        # One that is worse by more than it was is shown at the edge.
+        # A victim whose extra misses grow by more than 20 % is drawn at the edge.
         ax.plot([i] * len(each), [max(c, -20) for c in each], "k.", ms=3)
     ax.set_ylim(-25, 105)
     ax.tick_params(axis="x", labelsize=6)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bench-srm, smaller parts: one question each, one table each.
+"""bench-srm, smaller parts: one question and one table for each part.
 
-A part is a list of situations. In each, a program fills the page cache under a policy;
-then a pass of a program is counted alone, and the victims beside one or more of it.
+A part is a list of situations. In each situation a program fills the page cache under a
+policy. Then a pass of a program is counted alone, and the victims are counted beside one or
+more copies of the program.
 
-extra misses    of a victim beside the programs, less those alone with all policies off
-cut             share of them that is avoided, against the same programs with policies off
+extra misses    misses of a victim beside the programs, minus its misses alone with all
+                policies off
+cut             share of the extra misses that is avoided, against the same programs with
+                all policies off
 pass            modelled cycles of a pass of the program, alone
-placed, missed  pages that got a color, and those that got another; not: passed by
+placed, missed  pages that got a frame of their color, and pages that got another color
+not             pages that the policy did not cover
 """
 
 import functools
@@ -21,21 +25,21 @@ from . import guest
 TL = (16, 32, 64, 128, 256, 512)
 DEFAULT = 256
 SHARES = (25, 50)
-# Of a guest. The least holds the trees, but not in what is reserved of its colors.
+# Memory of the guests. The smallest holds the trees, but its reserved colors do not.
 MEMORY = ("1G", "2G", "3G")
 
 
 class Situation(NamedTuple):
-    """What a guest does once in a repetition."""
+    """A policy and programs that a guest measures once per repetition."""
 
     label: str
-    policy: str             # off, or Tl in pages, and perhaps the share that is reserved
+    policy: str             # off, or Tl in pages with an optional share of reserved colors
     fill: str               # program whose accesses place the files
     program: str            # program beside the victims
-    copies: int = 1         # of it, each on a CPU of its own
+    copies: int = 1         # copies of the program, each on a CPU of its own
 
     def name(self):
-        """For files."""
+        """Name of the situation in file names."""
         policy = self.policy.replace(" ", "-")
         return f"{policy}.{self.fill}.{self.program}.{self.copies}"
 
@@ -57,12 +61,12 @@ SITUATIONS = {
     "database": [Situation(k, p, "table", "table")
                  for k, p in (("off", "off"), ("srm", str(DEFAULT)))],
 }
-# Not the usual ones. Of a file that is read again its own cost is all that there is to see.
+# Parts without the default victims. A file that is read again only shows its own cost.
 VICTIMS = {"reuse": [], "database": ["join"]}
 
 
 def script(part, victims, kib, work, i):
-    """What a guest does, repetition i."""
+    """Lines of the guest of repetition i."""
     lines = [f"WORK={work}"]
     if part == "reuse":
         lines += [f"head -c {kib * 4 // 3 * s // 100 << 10} /data/big > /data/scan-{s}"
@@ -70,7 +74,7 @@ def script(part, victims, kib, work, i):
     if part == "database":
         lines += [f"pairs {kib * 1024 // guest.PAIR_BYTES}"]
     lines += ["policy off"] + [f"victim {v} {kib} /results/alone.{v}.{i}" for v in victims]
-    # Those without a policy first: see boot_each().
+    # Situations without a policy come first, for the reason in boot_each().
     for s in sorted(SITUATIONS[part], key=lambda s: s.policy != "off"):
         base = f"/results/{s.name()}"
         lines += [f"policy {s.policy}", f"stats {base}.before", f"refill {s.fill}",
@@ -95,7 +99,7 @@ def run_guest(part, args, machine, fs, memory):
 
 
 def guests(part, args):
-    """Jobs: a machine each, on the first of the file systems."""
+    """Jobs: one for each machine and size of memory, on the first of the file systems."""
     sizes = MEMORY if part == "memory" else (guest.MEMORY,)
     return [functools.partial(run_guest, part, args, m, args.fs[0], size)
             for m in args.machine for size in sizes]
@@ -131,8 +135,8 @@ def rows_of(part, name, options):
 def show(part, title, rows):
     """The tables, one for each machine."""
     for machine, fs in dict.fromkeys((r["machine"], r["fs"]) for r in rows):
-        print(f"\n{part}: {title}\n{machine}, {fs}: simulated, means over victims; a pass of "
-              "the program alone, in cycles\n")
+        print(f"\n{part}: {title}\n{machine}, {fs}: simulated, means over victims; a pass is "
+              "that of the program alone, in cycles\n")
         body, head = [], ["situation"]
         with_victims = "extra" in rows[0]
         if with_victims:

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bench-srm: where in the cache the misses are that SRM-buffer leaves.
+"""bench-srm: where in the cache the misses lie that SRM-buffer leaves.
 
-Misses of a victim alone and beside a program, sampled with their physical addresses;
-what it has more beside the program, by where the lines lie. And the program's own misses
-with the policy on: what is not in a reserved color is not the page cache's, so no policy
-for the page cache can spare others that.
+The guest samples the misses of a victim, alone and beside a program, with their physical
+addresses. The report sorts the extra misses beside the program by where the lines lie. It
+also has the misses of the program itself with the policy on: a line outside the reserved
+colors does not belong to the page cache, so no policy for the page cache can save other
+programs from it.
 
-reserved        in a color that is reserved for files, where the stream is
-struct pages    in other colors, in the lines of a page in which the struct pages of
-                reserved frames lie: these are 64 bytes each, side by side, so that
-                those of a color that the lowest bits of the frame number make up have
+reserved        lines in a color that is reserved for files: the stream
+struct pages    lines in other colors that hold the struct pages of reserved frames. A
+                struct page has 64 bytes, and struct pages lie side by side. If the lowest
+                bits of the frame number are the color, the struct pages of a color take
                 one line in nr_colors, in pages of every color
-elsewhere       the reader's own memory, and the kernel's for it: buffers, page tables,
-                inodes, dentries
+elsewhere       the reader's own memory and the kernel memory for it: buffers, page
+                tables, inodes, dentries
 
-Only for machines whose colors are the lowest bits of the frame number.
+It needs machines whose color is the lowest bits of the frame number.
 """
 
 import collections
@@ -25,11 +26,11 @@ from lib.modelled import Model
 from mcube_cmd.term import print_table
 from . import guest
 
-TITLE = "where the misses lie that are left"
+TITLE = "where the remaining misses lie"
 POLICIES = {"off": "off", "srm": "256"}
 VICTIMS = ("sort", "lu")
 PERIOD = 20
-# Of a program itself: few enough that what perf writes down is not much beside it.
+# Samples of the program itself: so few that perf's own writes hardly count.
 OWN_PERIOD, OWN_SECONDS, OWN = 100, 0.3, "itself"
 LINE, PAGE = 64, 4096
 CLASSES = ("reserved", "struct pages", "elsewhere")
@@ -46,7 +47,7 @@ def script(programs, kib):
     def sample(victim, name):
         return record(f"-c {PERIOD}", f"/guest/victims -k {kib} {victim}", f"{name}.{victim}")
 
-    # What the kernel drops of samples would be missing in some class.
+    # The kernel must not drop samples: they would be missing in some class.
     lines = [f"echo 10000000 > {RATE}"]
     for policy, setting in POLICIES.items():
         lines += [f"policy {setting}"] + [sample(v, f"{policy}.alone") for v in VICTIMS]
@@ -61,7 +62,7 @@ def script(programs, kib):
 
 
 def colors_of(machine):
-    """Number of colors, if they are the lowest bits of the frame number; else 0."""
+    """Number of colors if the color is the lowest bits of the frame number, else 0."""
     masks = Model(machine).description["color_map"].split()
     plain = [f"{PAGE << i:#x}" for i in range(len(masks))]
     return 1 << len(masks) if masks == plain else 0
@@ -76,7 +77,7 @@ def run_guest(args, machine):
 
 
 def guests(args):
-    """Jobs: a machine each, on the first of the file systems."""
+    """Jobs: one for each machine, on the first of the file systems."""
     return [functools.partial(run_guest, args, m) for m in args.machine if colors_of(m)]
 
 
@@ -114,7 +115,7 @@ def rows_of(name, options):
 
 
 def row(options, program, victim, policy, misses):
-    """One of them."""
+    """One row: {class: misses} of a victim beside a program under a policy."""
     return {"part": "where", "machine": options["machine"], "fs": options["fs"],
             "program": program, "victim": victim, "policy": policy,
             "extra": sum(misses.values())} | misses
@@ -123,7 +124,7 @@ def row(options, program, victim, policy, misses):
 def show(rows):
     """The table."""
     print(f"\nwhere: {TITLE}\nsimulated; extra LLC misses of a victim beside a program, one in "
-          f"{PERIOD} sampled;\n'{OWN}': the program's own in {OWN_SECONDS} s, one in "
+          f"{PERIOD} sampled;\n'{OWN}': misses of the program in {OWN_SECONDS} s, one in "
           f"{OWN_PERIOD}\n")
     body = [[r["machine"], r["fs"], r["program"], r["victim"], r["policy"], f"{r['extra']:,}",
              *(f"{r[c]:,}" for c in CLASSES)] for r in rows]
@@ -132,7 +133,7 @@ def show(rows):
 
 
 def summarize(rows):
-    """Keys of the summary: shares of what is left."""
+    """Keys of the summary: shares of the remaining misses."""
     left = [r for r in rows if r["policy"] == "srm" and r["victim"] != OWN]
     total = sum(r["extra"] for r in left)
     out = {f"left_{c.replace(' ', '_')}_share": sum(r[c] for r in left) / total
