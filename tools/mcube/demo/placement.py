@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """Demo part: where the pages of real processes lie.
 
-Two copies of each program run at once, on CPUs 0 and 1, under three
-allocators in turn: the stock buddy allocator (the mcube allocator switched off),
-the mcube allocator with containers filled in the order of the M3 paper, and with
-shuffled containers, its default; then one program under a color and under a bank hint. For each
-process the frames of its anonymous page faults are recorded in the order of
-the faults, and those that it holds when it exits.
+Two copies of each program run at once, on CPUs 0 and 1, under three allocators in
+turn: the stock buddy allocator (the mcube allocator switched off), the mcube
+allocator with containers filled in the order of the M3 paper, and the mcube
+allocator with shuffled containers, its default. Then one program runs under a
+color hint and under a bank hint. The demo records for each process the frames of
+its anonymous page faults in the order of the faults, and the frames that it holds
+when it exits.
 
-The map is set by hand: QEMU's CPUID describes no real cache. Memory is that
-of a machine just booted; a last round has it aged first, most of it touched
-and every other page given back at random.
+The map is set by hand, because QEMU's CPUID describes no real cache. Memory is
+that of a machine just booted. The last round ages memory first: a process touches
+most of it and frees every other page at random.
 """
 
 import re
@@ -27,10 +28,10 @@ MACHINE = {"smp": 2, "mem": "1G", "programs": ("sort", "xz", "perl", "stress-ng"
 
 POLICIES = {
     "off": ("stock buddy", "echo 0 > {a}/enabled"),
-    "paper": ("M3 fill_order=paper", "echo 0 > {a}/enabled; echo paper > {a}/fill_order; "
-                               "echo 1 > {a}/enabled"),
-    "shuffle": ("M3 fill_order=shuffle", "echo 0 > {a}/enabled; echo shuffle > {a}/fill_order; "
-                                   "echo 1 > {a}/enabled"),
+    "paper": ("M3 fill_order=paper", "echo 0 > {a}/enabled; "
+              "echo paper > {a}/fill_order; echo 1 > {a}/enabled"),
+    "shuffle": ("M3 fill_order=shuffle", "echo 0 > {a}/enabled; "
+                "echo shuffle > {a}/fill_order; echo 1 > {a}/enabled"),
 }
 PROGRAMS = {
     "sort": "sort --parallel=1 -S 24M /tmp/lines -o /dev/null",
@@ -104,14 +105,14 @@ def script():
 
 
 class Process:
-    """Frames of one process: faults in order, runs in virtual order."""
+    """Frames of a process: in fault order, and as runs of frames in virtual order."""
 
     def __init__(self, pid, name):
         self.pid, self.name, self.faults, self.runs = pid, name, [], []
 
 
 def read(path):
-    """Processes in mcube-pages' output: the two with the most faults."""
+    """The two processes with the most faults in the output of mcube-pages."""
     procs = []
     into = None
     for line in path.read_text("utf-8").splitlines():
@@ -134,7 +135,7 @@ def read(path):
 
 
 class View:
-    """Frames seen through the map in force."""
+    """Colors and banks of frames by the address map in force."""
 
     def __init__(self, folder):
         text = {f.name: f.read_text("utf-8").strip() for f in folder.iterdir()}
@@ -167,19 +168,19 @@ class View:
 
 
 def show_map(view):
-    """What the colors and banks below mean."""
+    """Print what the colors and banks in the tables mean."""
     print(f"\nmap ({view.text.get('source', '?')}; QEMU shows no real cache, so it is set "
           f"by hand):\n  {view.nr['color']} colors: masks {view.text['color_map']}\n"
           f"  {view.nr['bank']} banks:  masks {view.text['bank_map']}")
 
 
 def show_heat(view, runs):
-    """Per process: colors and banks of its first 128 faults."""
+    """Print the colors and banks of the first 128 faults of each process."""
     print("\nColors and banks of the first 128 anonymous page faults of each process, two "
           "copies at once.\nOne character per color or bank: ' ' no page, "
           f"'{SHADES[EVEN]}' an even share, '@' 9/4 of it or more.\n"
-          "Well spread pages give an even line. Runs: neighbouring frames one after the "
-          "other, whole life.\n")
+          "Well spread pages give an even line. Runs: neighbouring frames in consecutive "
+          "faults,\nwhole life.\n")
     nr_colors, nr_banks = view.nr["color"], view.nr["bank"]
     print(f"  {'':18}  {'colors'.ljust(nr_colors)}   {'banks'.ljust(nr_banks)}   runs of frames")
     print(f"  {'':18}  {'0'.ljust(nr_colors - 2)}{nr_colors - 1}   "
@@ -198,7 +199,7 @@ def show_heat(view, runs):
 
 
 def show_hints(view, hinted):
-    """Heat of hinted processes."""
+    """Print colors and banks of the processes under a hint."""
     print(f"The same for {HINTED_PROGRAM} under a hint (/sys/kernel/debug/mcube/hint, inherited "
           "by children):\nthe mcube allocator hands out one color or one bank only.\n")
     for hint, procs in hinted.items():
@@ -211,7 +212,7 @@ def show_hints(view, hinted):
 
 
 def show_steps(view, runs, name="sort", first=128, steps=28):
-    """Bank by fault, side by side."""
+    """Print the bank of each fault, the policies side by side."""
     print(f"Banks of faults {first + 1} to {first + steps} of {name}, one column per fault. "
           "The stock allocator walks through\nneighbouring frames, bank after bank; the "
           "paper's order keeps to a few banks for long; shuffled,\npages that are touched "
@@ -225,7 +226,7 @@ def show_steps(view, runs, name="sort", first=128, steps=28):
 
 
 def show_summary(view, rows, summary):
-    """The closing tables."""
+    """Print the closing tables."""
     print("\nsummary, means over the processes; distinct colors and banks in the first 32 and "
           "128 faults\n")
     body = []
@@ -238,8 +239,8 @@ def show_summary(view, rows, summary):
     print_table(
         ["memory", "policy", "runs mean", "max", "colors/32", "/128", "banks/32", "/128"],
         body, 2, lead="  ")
-    print(f"\n  aged: {AGED_PROGRAM} only, after most of memory was touched and every other page "
-          f"given back;\n  the mcube allocator had no page for {rows[-1]['fallback']} requests.")
+    print(f"\n  aged: {AGED_PROGRAM} only, after a process touched most of memory and freed every "
+          f"other page;\n  the mcube allocator had no page for {rows[-1]['fallback']} requests.")
     print(f"""
 two processes on two CPUs, one fault each in turn, M3 with fresh containers each time: how
 often both pages lie in the same bank (chance: {1 / view.nr['bank']:.1%}), and what the first 32
@@ -255,7 +256,7 @@ faults of each cover
 
 
 def draw(view, runs, kind):
-    """Heat map: how often each color or bank comes up in every 32 faults."""
+    """Draw how often each color or bank comes up in every 32 faults."""
     plt = lab.pyplot()
     fig, axes = plt.subplots(len(PROGRAMS), len(POLICIES), sharex="col", sharey=True,
                              figsize=(10, 1.6 * len(PROGRAMS)), squeeze=False)
@@ -283,7 +284,7 @@ def draw(view, runs, kind):
 
 
 def draw_lockstep(view, steps, summary):
-    """Banks of two processes in step, and how often they meet."""
+    """Draw the banks of two processes in lockstep, and how often both use one bank."""
     plt = lab.pyplot()
     fig, axes = plt.subplots(1, len(POLICIES), figsize=(10, 2.8), sharey=True)
     for ax, policy in zip(axes, POLICIES):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Demo part: what streaming through a file does to a neighbour's cache.
+"""Demo part: what streaming through a file does to another program's cache.
 
-On a modelled machine of 1 MiB last-level cache one program uses 768 KiB again
-and again, alone and beside another that streams through a file, by read() and
-by a mapping: first with all policies off, then with SRM-buffer, under which the
-file is read in anew. `mcube corun` runs them in the guest and counts with perf.
+On a modelled machine with 1 MiB last-level cache, a program uses 768 KiB again and
+again. It runs alone and beside a second program that streams through a file, by
+read() and by a mapping. All policies are off at first. Then SRM-buffer is on, and
+the guest reads the file in anew. `mcube corun` runs both programs in the guest and
+counts with perf.
 """
 
 import json
@@ -45,7 +46,7 @@ def script():
     for policy in POLICIES:
         if policy != "off":
             lines += [f"echo '    # mcube apply {policy}'", f"mcube apply {policy} >/dev/null"]
-        # Pages that are cached keep their place: in again, under this policy.
+        # Cached pages keep their frames, so the file has to be read anew under this policy.
         lines += ["sync; echo 3 > /proc/sys/vm/drop_caches; cat /data/file > /dev/null"]
         for name, stream in STREAMS.items():
             lines += [f"echo \"    # mcube corun --victim '{VICTIM}' --with '{stream}'\"",
@@ -68,7 +69,7 @@ def read(result):
 
 
 def rows_of(data):
-    """One row per policy and situation: the victim alone, beside each stream."""
+    """A row per policy and situation: the victim alone, and beside each stream."""
     rows = []
     for (policy, name), corun in data.items():
         by_event = {e.split("/")[1]: role for role, e in corun["parameters"]["events"].items()}
@@ -76,7 +77,7 @@ def rows_of(data):
             situation = "alone" if row["run"] == "alone" else f"with {name} streaming"
             if row["policy"] != policy or any(
                     (r["policy"], r["situation"]) == (policy, situation) for r in rows):
-                continue        # alone once is enough
+                continue        # the victim alone comes with each stream; one row is enough
             rows.append({"policy": policy, "situation": situation, "cycles": row["cost"]}
                         | {e: row["counts"][by_event[e]] for e in COUNTS if e in by_event})
     return rows
@@ -94,8 +95,11 @@ def cut_key(stream):
 
 
 def summarize(rows):
-    """Slowdowns and misses, and what SRM-buffer cuts of the extra misses, both
-    against the victim alone on the stock kernel."""
+    """Slowdowns and misses against the victim alone with all policies off.
+
+    The cut is the share of the extra misses that SRM-buffer avoids. It compares, for each
+    policy, the misses beside the stream with those of the victim alone.
+    """
     out = {}
     alone = {what: median(rows, "off", "alone", what) for what in ("cycles", "llc_misses")}
     for r in rows:
@@ -142,7 +146,7 @@ def draw(rows):
     fig, axes = plt.subplots(1, 2, figsize=(11, 3.2))
     names = [f"{r['policy']}:\n" + r["situation"].replace(" streaming", "") for r in rows]
     for ax, key, title in ((axes[0], "llc_misses", "the victim's LLC misses"),
-                           (axes[1], "cycles", "its modelled cycles")):
+                           (axes[1], "cycles", "the victim's modelled cycles")):
         values = [r[key] for r in rows]
         height = [v["median"] for v in values]
         ax.bar(names, height, capsize=3,

@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """The demo: the patched kernel in QEMU, real programs, policies on and off.
 
-One part per file. Each boots a machine of its own, so that a part sees fresh
-memory whatever ran before, switches policies through sysfs, runs programs
-taken from this system, and shows side by side what changed. A part is a
-module with
+Each part is a file. A part boots a machine of its own, so that it has fresh memory
+whatever ran before. It switches policies through sysfs, runs programs of this
+system, and shows side by side what changed. A part is a module with
 
     NAME                   its name on the command line and in files
     TITLE                  one line
     machine()              options of qemu.Guest
     prepare(root)          put files into the guest
     script()               shell text for the guest
-    report(result)         print what one sees; return {"parameters", "rows",
+    report(result)         print tables; return {"parameters", "rows",
                            "summary", "pictures"}
 
-or, where one machine is not enough, play(kernel), which returns that.
+A part that needs more than one machine has play(kernel) in place of the last four
+functions; it returns the same as report().
 
-Text goes to the terminal, numbers to build/results/demo.json, pictures to
+Text goes to the terminal, numbers go to build/results/demo.json, and pictures go to
 build/results/demo-*.png.
 """
 
@@ -40,7 +40,7 @@ PARTS = [placement, pollution, programs]
 
 
 def play(part, kernel):
-    """Run one part; what it returns."""
+    """Run one part; returns its result."""
     if hasattr(part, "play"):
         return part.play(kernel)
     guest = Guest(kernel, echo=True, **part.machine())
