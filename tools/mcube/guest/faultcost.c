@@ -2,17 +2,18 @@
 /*
  * faultcost: what one anonymous page fault and one free cost
  *
- * Each round maps N pages, writes one byte into each, and unmaps them.  The
- * instructions of both are counted, see icount.h.
+ * Each round maps N pages, writes one byte into each page, and unmaps the
+ * pages.  The program counts the instructions of the faults and of the frees,
+ * see icount.h.
  *
  * A second kind of round keeps the page tables (MADV_DONTNEED empties them),
- * so that their allocation is not in the figure.
+ * so that the figure does not include their allocation.
  *
  *	faultcost [-n PAGES] [-w WARM] [-r ROUNDS] [-H HINT]
  *
- * The first WARM rounds are printed as "fresh", those after them as "steady",
- * those that keep the page tables as "kept".  HINT goes to the debugfs file of
- * mcube and holds for this program alone.
+ * The first WARM rounds are printed as "fresh", the whole rounds after them as
+ * "steady", the rounds that keep the page tables as "kept".  HINT goes to the
+ * debugfs file of mcube and holds for this program alone.
  */
 
 #define _GNU_SOURCE
@@ -34,7 +35,7 @@ static void touch(char *p, unsigned long pages)
 		asm volatile("movb $1, %0" : "=m"(*p));
 }
 
-/* Instructions of touch() itself: the pages are there. */
+/* Instructions of touch() itself: the pages are present, so nothing faults. */
 static unsigned long touch_cost(char *p, unsigned long pages)
 {
 	unsigned long start = now();
@@ -45,7 +46,7 @@ static unsigned long touch_cost(char *p, unsigned long pages)
 
 static char *map(unsigned long pages)
 {
-	/* Aligned to 2 MiB, so that every round has as many page tables. */
+	/* Aligned to 2 MiB, so that every round needs equally many page tables. */
 	char *p = mmap((void *)0x200000000000UL, pages * PAGE,
 		       PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -2,23 +2,23 @@
 /*
  * filecost: what the page cache costs
  *
- * Reads a file that is one hole, so that no device has a part in what is counted:
- * pages are allocated and cleared, and that is all.
+ * The file is one hole, so that no device has a part in the counts: the kernel
+ * only allocates and clears pages.
  *
  *	fill		readahead() in pieces, then DONTNEED
  *	stream		read() from start to end, then DONTNEED
  *	write		write() into an empty file, then ftruncate()
- *	cached4k	a page at a time, in an order that is random and always
- *			the same; all is in the cache
- *	cached64k	from start to end; all is in the cache
- *	begin4k		the first page of a short file, again and again
+ *	cached4k	read() of a page at a time, in a random order that is
+ *			always the same; all pages are cached
+ *	cached64k	read() from start to end; all pages are cached
+ *	begin4k		read() of the first page of a short file, again and again
  *
- * Instructions are counted, see icount.h.  Like "rep" two more are printed: "zero"
- * for zeroing a page by memset(), and "copy" for copying one.
+ * The program counts instructions, see icount.h.  Beside "rep" it prints "zero"
+ * for zeroing a page by memset(), and "copy" for copying a page.
  *
  *	filecost [-n PAGES] [-w WARM] [-r ROUNDS] FOLDER
  *
- * Each kind is done WARM times before the ROUNDS that are printed.
+ * Each kind has WARM uncounted rounds before the ROUNDS that are printed.
  */
 
 #define _GNU_SOURCE
@@ -27,8 +27,8 @@
 
 #include "icount.h"
 
-#define PIECE		(16 * PAGE)	/* what read() and write() pass */
-#define AHEAD		(32 * PAGE)	/* what readahead() takes at least */
+#define PIECE		(16 * PAGE)	/* bytes of a read() or write() */
+#define AHEAD		(32 * PAGE)	/* bytes of a readahead() */
 #define SHORT_PAGES	16
 
 static const char usage[] =
@@ -39,7 +39,7 @@ static unsigned int *order;
 static int hole, small, fresh;
 static char buf[PIECE], scratch[2 * PAGE];
 
-/* Eleven instructions per turn. */
+/* Eleven instructions per iteration. */
 static unsigned long loop_count(char *p, unsigned long turns)
 {
 	unsigned long start = now();
@@ -54,7 +54,7 @@ static unsigned long loop_count(char *p, unsigned long turns)
 	return now() - start;
 }
 
-/* memset(), which zeroes pages of files: arch/x86/lib/memset_64.S. */
+/* The kernel zeroes pages of files by memset(), arch/x86/lib/memset_64.S. */
 static unsigned long zero_count(char *p)
 {
 	unsigned int a, b, c, d;
@@ -81,8 +81,8 @@ static unsigned long movsq_count(char *to, const char *from, unsigned long n)
 }
 
 /*
- * See copy_user_generic(), arch/x86/lib/copy_user_64.S: the first eight bytes
- * are not left to rep movsq.
+ * See copy_user_generic(), arch/x86/lib/copy_user_64.S: rep movsq does not copy
+ * the first eight bytes.
  */
 static unsigned long copy_count(char *to, const char *from)
 {
@@ -234,7 +234,7 @@ static struct round mean(struct round (*run)(void), unsigned int passes)
 
 static void all_kinds(unsigned int warm, unsigned int rounds)
 {
-	/* Several passes where one is so short that a timer tick shows. */
+	/* Several passes where a timer tick is a visible share of one pass. */
 	static const struct {
 		const char *name;
 		struct round (*run)(void);
@@ -269,7 +269,7 @@ static void all_kinds(unsigned int warm, unsigned int rounds)
 	expect("reading", pages);
 }
 
-/* Always the same order. */
+/* A constant seed gives the same order in every run. */
 static void shuffle(void)
 {
 	unsigned long i, j, seed = 1;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What programs share that count instructions.
+ * Shared code of programs that count instructions.
  *
  * Under QEMU's -icount shift=0 the time stamp counter counts executed
- * instructions, exactly: a loop of known length proves it.
+ * instructions exactly: a loop of known length proves it.
  *
- * A rep string instruction counts there once per iteration, but once in all on
- * hardware: what the one that clears a page counts beyond that is printed as "rep".
+ * QEMU counts a rep string instruction once per iteration, hardware counts it
+ * once.  The line "rep" says by how much the rep instruction that clears a page
+ * counts more than one.
  */
 #ifndef _MCUBE_ICOUNT_H
 #define _MCUBE_ICOUNT_H
@@ -23,7 +24,7 @@
 #define PAGE		4096UL
 #define MAX_ROUNDS	1024
 
-/* Instructions of something done to all pages, and of undoing it. */
+/* Instructions of an operation on all pages, and of undoing it. */
 struct round {
 	unsigned long make;
 	unsigned long undo;
@@ -44,7 +45,7 @@ static inline unsigned long now(void)
 	return (unsigned long)hi << 32 | lo;
 }
 
-/* Two instructions per turn. */
+/* Two instructions per iteration. */
 static inline unsigned long known_loop(unsigned long turns)
 {
 	unsigned long start = now();
@@ -77,14 +78,14 @@ static inline unsigned long stosq_count(char *p, unsigned long n)
 	return now() - start;
 }
 
-/* How the kernel clears a page (arch/x86/lib/clear_page_64.S). */
+/* Clear a page as the kernel does (arch/x86/lib/clear_page_64.S). */
 static inline unsigned long clear_count(char *p)
 {
 	return has_erms() ? stosb_count(p, PAGE) - stosb_count(p, 0) :
 			    stosq_count(p, PAGE / 8) - stosq_count(p, 0);
 }
 
-/* One CPU, the program's memory in place; the counter is put to the test. */
+/* Stay on one CPU, lock the program's memory, and test the counter. */
 static inline void icount_begin(void)
 {
 	static char scratch[PAGE];

@@ -2,28 +2,28 @@
 /*
  * mcube-pages: which page frames do real programs get, and in which order?
  *
- * Prints frame numbers as plain text; what color or bank a frame has is for
- * the reader to work out from /sys/kernel/mm/mcube/map/.
+ * The program prints frame numbers as plain text.  The map in
+ * /sys/kernel/mm/mcube/map/ gives the color and bank of a frame.
  *
  *   mcube-pages pid PID...
- *	the private anonymous pages of running processes, from pagemap
+ *	print the private anonymous pages of running processes, from pagemap
  *
  *   mcube-pages run [-c COPIES] [-m MAX] -- PROGRAM ARG...
  *	start COPIES of a program at once, copy n on CPU n, and print for each
- *	process that comes of it
+ *	process and its children
  *	- in fault order, the frames of its zero-filled anonymous page faults,
  *	  from the tracepoint kmem:mm_page_alloc, and
- *	- in virtual order, what it holds when it exits: ptrace stops it while
- *	  its memory is still there.
+ *	- in virtual order, the frames that the process holds when it exits:
+ *	  ptrace stops the process while it still has its memory.
  *
  *   mcube-pages lockstep [-n PAGES] [-f FILE]
- *	two processes on CPUs 0 and 1 fault one page each in turn, a barrier
- *	between any two steps; their frames side by side.  With -f, 0 and 1 are
- *	written into FILE just before, so that both start afresh.
+ *	two processes on CPUs 0 and 1 fault one page per step, with a barrier
+ *	between steps; print their frames side by side.  -f writes 0 and then 1
+ *	into FILE just before, so that both start with a newly enabled allocator.
  *
  *   mcube-pages age [-m MIB]
- *	touch that much memory, give back every other page at random, keep the
- *	rest until killed: what days of use do to free memory, in seconds
+ *	touch that much memory, free every other page at random, and keep the
+ *	rest until killed: free memory then looks as after days of use
  *
  * Output:
  *	process PID COPY NAME
@@ -152,7 +152,7 @@ static void note_page(struct proc *p, unsigned long pfn, bool adjacent)
 	p->run[p->nr_runs++].len = 1;
 }
 
-/* Private anonymous pages in virtual order. */
+/* Record the private anonymous pages of a process in virtual order. */
 static void snapshot(struct proc *p)
 {
 	char path[64], line[512];
@@ -316,7 +316,7 @@ static pid_t start(char **argv, int copy)
 	return pid;
 }
 
-/* Let the stopped tasks run until none is left; look at each that exits. */
+/* Let the stopped tasks run until all have ended; record the pages of each. */
 static int follow(void)
 {
 	int status, failed = 0, event, signal;
@@ -386,7 +386,7 @@ static int show(int argc, char **argv)
 	return argc < 2 ? 2 : 0;
 }
 
-/* Shared by the processes of lockstep. */
+/* Memory that the processes of lockstep share. */
 struct steps {
 	atomic_uint ready, arrived;
 	atomic_int go;

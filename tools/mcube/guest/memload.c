@@ -4,7 +4,7 @@
  *
  *	memload [-t THREADS] [-m MIB] [-r PASSES] [-f FILE] PATTERN
  *
- * Thread i runs on CPU i and has MIB of anonymous memory of its own, in one
+ * Thread i runs on CPU i and has MIB of anonymous memory of its own, with an
  * array for each operand of PATTERN, as in stream and ramspeed:
  *
  *	copy	a[i] = b[i]			read	sum += a[i]
@@ -12,14 +12,14 @@
  *	random	one word of a random line, as often as there are lines
  *
  * All threads fault their arrays in at the same time, page by page and array
- * by array: who gets which frame is the allocator's doing.  They meet, then
- * count PASSES passes with the events of perf's mcube_sim.  The events exist
- * from the start, so that the model runs all along and CPUs take their turns
- * in modelled time while memory is placed.
+ * by array, so that the allocator decides which thread gets which frame.  The
+ * threads wait for each other, then count PASSES passes with the events of
+ * perf's mcube_sim.  The threads open the events before they fault, so that the
+ * model runs all along and CPUs take turns in modelled time during the faults.
  *
- * Prints "EVENT VALUE" lines: cycles is that of the slowest thread, everything
- * else the sum over the threads.  FILE gets the frames: a line per array, in
- * the order of its pages, the arrays of thread 0 first.
+ * The program prints "EVENT VALUE" lines: cycles of the slowest thread, and for
+ * every other event the sum over the threads.  FILE gets the frames: a line per
+ * array, in the order of its pages, the arrays of thread 0 first.
  */
 
 #define _GNU_SOURCE
@@ -152,7 +152,7 @@ static void *run(void *arg)
 	for (i = 0; i < passes; i++)
 		pattern->pass(a, words, &t->state);
 	sim_stop(t->fd, t->value);
-	/* Whoever is done must not free pages under the others' passes. */
+	/* A thread must not free its pages while other threads are in a pass. */
 	pthread_barrier_wait(&barrier);
 	return NULL;
 }

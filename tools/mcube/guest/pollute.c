@@ -6,10 +6,10 @@
  *	pollute read FILE			once through FILE by read()
  *	pollute mmap FILE			once through FILE by a mapping
  *
- * The victim touches every line of its memory in each round; what it misses
- * beyond the first round was taken from it.  The streamers touch every line of
- * the file's pages once, by the kernel's copy into a buffer of 64 KiB or by
- * loads of their own.
+ * The victim touches every line of its memory in each round.  A line that misses
+ * after the first round was evicted by another program.  A streamer touches every
+ * line of the file's pages once: read() by the kernel's copy into a buffer of
+ * 64 KiB, mmap by loads of the program.
  */
 
 #define _GNU_SOURCE

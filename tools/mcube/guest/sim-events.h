@@ -2,9 +2,9 @@
 /*
  * Counting a part of a program with the events of perf's mcube_sim
  *
- * sim_find() looks the events up.  sim_open() opens them for the calling
- * thread, stopped, and switches the model on.  Accesses before sim_start()
- * warm up the caches and are not counted.
+ * sim_find() looks the events up.  sim_open() opens them for the calling thread
+ * without starting them, which switches the model on.  Accesses before
+ * sim_start() warm up the caches and are not counted.
  */
 
 #ifndef SIM_EVENTS_H

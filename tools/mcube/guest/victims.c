@@ -10,11 +10,12 @@
  *	spmm	sparse matrix (CSR) times four vectors		a product
  *	lu	LU decomposition of a dense matrix		a column eliminated
  *
- * Each takes KIB of anonymous memory in single pages, 768 by default, as nearly
- * as its sizes allow.  The memory is set up and then read once with the model
- * running; what is missed in the rounds after that, which alone are counted,
- * somebody took away or never fitted.  There are as many rounds as make so many
- * million accesses, roughly; 4 without -a.  Prints "EVENT VALUE" lines.
+ * Each kernel takes KIB of anonymous memory in single pages, 768 by default, as
+ * nearly as its sizes allow.  The program sets the memory up and reads it once
+ * with the model running.  Only the rounds after that count: a line that misses
+ * in them was evicted by another program or did not fit.  The number of rounds
+ * makes roughly MILLIONS of accesses, 4 by default.  The program prints
+ * "EVENT VALUE" lines.
  */
 
 #define _GNU_SOURCE
@@ -40,10 +41,10 @@ typedef double complex complex_t;
 
 struct victim {
 	const char *name;
-	/* Takes memory, fills it; returns accesses of a round, roughly. */
+	/* Takes and fills memory; returns roughly the accesses of a round. */
 	size_t (*setup)(size_t bytes);
 	void (*round)(long n);
-	/* Whether the result of so many rounds is right. */
+	/* Number of rounds after which right() tells if the result is right. */
 	long (*checked_rounds)(void);
 	bool (*right)(void);
 };
@@ -156,7 +157,7 @@ static complex_t *points, *roots;
 
 static complex_t point_at_first(size_t i)
 {
-	/* Two waves: what comes out is known. */
+	/* Two waves, whose transform is known. */
 	return cexp(2 * M_PI * I * 3 * i / n) + 0.5 * cexp(2 * M_PI * I * 17 * i / n);
 }
 
@@ -172,7 +173,7 @@ static size_t fft_setup(size_t bytes)
 	return n / 2 * log2_of(n) * 8;
 }
 
-/* The product without what the standard wants for infinities. */
+/* The product without the checks for infinities that the C standard demands. */
 static complex_t times(complex_t a, complex_t b)
 {
 	return creal(a) * creal(b) - cimag(a) * cimag(b) +
@@ -213,7 +214,7 @@ static void fft_round(long round)
 
 static bool fft_right(void)
 {
-	/* There, and back, and there. */
+	/* After a transform, its inverse, and another transform. */
 	for (size_t i = 0; i < n; i++) {
 		double want = i == 3 ? 1 : i == 17 ? 0.5 : 0;
 
@@ -270,7 +271,7 @@ static void spmm_round(long round)
 
 static bool spmm_right(void)
 {
-	/* The other way round: (1 ... 1) A v, by sums of columns. */
+	/* Another order of the same sums: (1 ... 1) A v, by sums of columns. */
 	double *column = calloc(n, sizeof(*column));
 	bool right = true;
 
@@ -301,7 +302,7 @@ static size_t lu_setup(size_t bytes)
 
 	n = sqrt((double)bytes / sizeof(*matrix));
 	matrix = take(n * n * sizeof(*matrix));
-	/* Its diagonal is so heavy that nobody has to look for pivots. */
+	/* The diagonal dominates, so no pivot search is needed. */
 	for (size_t i = 0; i < n * n; i++) {
 		key = i * 0x9e3779b97f4a7c15ULL;
 		matrix[i] = (double)(key >> 40) / (1 << 24) + (i / n == i % n ? n : 0);
@@ -407,7 +408,7 @@ int main(int argc, char **argv)
 	if (rounds < 1)
 		rounds = 1;
 	cycle = rounds;
-	/* A matrix with many columns eliminated is a small one: begin anew. */
+	/* Elimination of many columns leaves a small matrix, so begin anew. */
 	if (victim->round == lu_round && !check)
 		cycle = n / 8;
 	if (!check) {
