@@ -3,8 +3,8 @@
 #
 # The perf commands of the admin guide on the mcube_sim PMU, in a guest of
 # tools/mcube/dev/guests_model.py. The work is dd from /dev/zero: the kernel
-# clears a buffer of 4 MiB four times, 64 lines a page, far more than the last
-# level holds. KTAP on standard output.
+# clears a buffer of 4 MiB four times, 64 lines a page. The buffer is far larger
+# than the last level. The script prints KTAP on standard output.
 
 set -u
 cd "$(mktemp -d)" || exit 1
@@ -28,7 +28,7 @@ check() {
 	fi
 }
 
-# The count of event $1 in $2, a file that perf wrote with -x,
+# Prints the count of event $1 in $2, a file that perf wrote with the option -x,
 count() {
 	awk -F, -v e="$pmu/$1/" '$3 == e { print $1 }' "$2"
 }

@@ -1,24 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Stress for mcube's store, to be run as root in a guest with a debug kernel.
+# Stress for the mcube allocator. Run it as root in a guest with a debug kernel.
 #
 #   MINUTES=5 NODES=2 sh stress.sh
 #
-# Everything at once that moves pages about: stress-ng's vm and filesystem
-# stressors a few at a time, memory blocks and CPUs going off- and online,
-# compaction, changing THP settings, processes killed at a memory cgroup's
-# limit, tasks moved between nodes, failing allocations, dropped caches, soft
-# offlined pages; and the store is switched on and off all the time, with
-# other seeds, container orders, maps and hints.
+# Everything that moves pages happens at once: stress-ng's vm and filesystem
+# stressors run a few at a time, memory blocks and CPUs go off- and online,
+# memory is compacted, THP settings change, processes are killed at the limit of
+# a memory cgroup, tasks move between nodes, allocations fail, caches are
+# dropped, and pages are soft offlined. All the time the mcube allocator goes on
+# and off, with other fill orders, container orders, maps and hints.
 #
-# In the end the store is off, everything is as it was, and the kernel's memory
-# must add up.  The verdict is one KTAP result: no splat (taint flags, kernel
-# log), no page lost, nothing left in the store, no process left over.
+# At the end the allocator is off, all settings are restored, and the kernel's
+# memory must add up.  The verdict is one KTAP result: no splat (taint flags,
+# kernel log), no page lost, no page left in the allocator, no process left.
 #
-# Environment: MINUTES (5; 0.5 will do) of stress; NODES (as many as there are)
+# Environment: MINUTES (5; 0.5 is enough) of stress; NODES (default: all nodes)
 # for cpuset moves; SLICE (8) seconds per set of stressors; DISK, a directory on
-# a real file system (else /dev/vda is mounted if it is ext4, else tmpfs does).
+# a real file system (default: /dev/vda if it has ext4, else tmpfs).
 
 MINUTES=${MINUTES:-5}
 SLICE=${SLICE:-8}
@@ -48,7 +48,7 @@ note()
 	echo "# [$up] $*"
 }
 
-# put VALUE FILE: errors do not matter here, they are what is tried
+# put VALUE FILE: a failed write is no error, since the stress provokes failures
 put()
 {
 	{ echo "$1" > "$2"; } 2>/dev/null
@@ -72,7 +72,7 @@ running()
 
 # Accounts ------------------------------------------------------------------
 
-# managed free mcube pcp known, in pages
+# Prints: managed free mcube pcp known, in pages
 account()
 {
 	put 1 /proc/sys/vm/stat_refresh
@@ -97,10 +97,11 @@ buddy()
 	     END { printf "%d\n", sum }' /proc/buddyinfo
 }
 
-# With the store off the free lists hold all free pages. Freed memory trickles
-# in for a while (RCU, KASAN's quarantine), so the counter is read between two
-# readings of the lists, and must once lie between what these say; a page lost
-# or counted twice would keep it outside. In one process: a fork moves pages.
+# With the allocator off, the free lists hold all free pages. Memory is still
+# freed for a while (RCU, KASAN's quarantine), so the counter is read between two
+# readings of the lists, and must lie between the two sums in one of the tries. A
+# page that is lost or counted twice would keep the counter outside. All readings
+# are in one process, because a fork moves pages.
 free_is_listed()
 {
 	listed=$(awk '
@@ -138,7 +139,8 @@ free_is_listed()
 	}')
 }
 
-# A free block of type Mcube, or a pageblock of it, after the store went off.
+# Counts free blocks and pageblocks of type Mcube; there are none after the
+# allocator went off.
 leftover_blocks()
 {
 	awk '/^Number of blocks/ { for (i = 5; i <= NF; i++) if ($i == "Mcube") c = i; next }
@@ -154,7 +156,7 @@ settle()
 	sleep 2
 	put 3 /proc/sys/vm/drop_caches
 	sleep 1
-	# A try takes a second or more on a debug kernel.
+	# The limit is in seconds, as one try takes a second or more on a debug kernel.
 	read -r up _ < /proc/uptime
 	until=$((${up%.*} + 10))
 	while read -r up _ < /proc/uptime; [ "${up%.*}" -lt $until ]; do
@@ -173,9 +175,9 @@ taint()
 	echo $((t & (1 << 5 | 1 << 7 | 1 << 9 | 1 << 14)))
 }
 
-# Loops, each a process of its own until $WORK/run is gone --------------------
+# Loops: each is a process of its own and runs until $WORK/run is gone --------
 
-loop_store()
+loop_allocator()
 {
 	while running; do
 		put "$(pick 0 1 1)" $ALLOC/enabled
@@ -221,16 +223,17 @@ loop_hint()
 	done
 }
 
-# Can fail for want of memory
+# Can fail if memory is short
 online()
 {
 	read -r state < "$1/state"
 	[ "$state" = online ] || put online "$1/state"
 }
 
-# Softly, so the page moves elsewhere; and back: a memory block with a page
-# that counts as broken would not come online again.  For the same reason
-# stress-ng's madvise, which breaks pages for good, is not among the stressors.
+# Soft offlining moves the content of the page elsewhere.  The page is unpoisoned
+# again, because a memory block with a poisoned page would not come online.  For
+# the same reason stress-ng's madvise, which poisons pages for good, is not among
+# the stressors.
 soft_offline()
 {
 	[ -e $UNPOISON ] || return
@@ -242,7 +245,7 @@ soft_offline()
 	put $pfn $UNPOISON
 }
 
-# The kernel tries on until a signal comes, which may be for ever (see
+# The kernel retries until a signal comes, possibly for ever (see
 # Documentation/admin-guide/mm/memory-hotplug.rst)
 offline()
 {
@@ -348,7 +351,7 @@ loop_cpuset()
 	rmdir $CG/mcube-cpuset
 }
 
-# Only tasks that ask for it: this shell's children, not the others.
+# Faults hit only tasks that ask for them: children of this shell.
 fault_setup()
 {
 	for f in fail_page_alloc failslab; do
@@ -390,13 +393,13 @@ loop_caches()
 	done
 }
 
-# A process and its children: what they are at, for the log
+# Logs state and kernel stack of a process and its children, and kills them
 tree()
 {
 	note "  $1 $(tr '\0' ' ' < "/proc/$1/cmdline" | cut -c1-60): $(
 		sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status") $(
 		tr '\n' ' ' < "/proc/$1/stack")"
-	children=	# if it has ended meanwhile
+	children=	# stays empty if the process has ended meanwhile
 	read -r children < "/proc/$1/task/$1/children"
 	for child in $children; do
 		tree "$child"
@@ -417,8 +420,8 @@ skip()
 seconds=$(awk -v m="$MINUTES" 'BEGIN {
 	if (m ~ /^([0-9]+|[0-9]*\.[0-9]+)$/) printf "%d", m * 60 }')
 if [ "${seconds:-0}" -lt 1 ] || [ "$SLICE" -lt 1 ]; then
-	echo "stress.sh: MINUTES is a number, a second (0.02) at least, and SLICE" \
-		"one of seconds; MINUTES=$MINUTES SLICE=$SLICE" >&2
+	echo "stress.sh: MINUTES must be at least a second (0.02), SLICE at least 1" \
+		"second; MINUTES=$MINUTES SLICE=$SLICE" >&2
 	exit 2
 fi
 
@@ -451,7 +454,7 @@ usable()
 VM=$(usable "$VM")
 FS=$(usable "$FS")
 
-# Neither this script nor what started it shall be killed for want of memory.
+# The OOM killer must spare this script and the processes that started it.
 for p in /proc/[0-9]*; do
 	put -900 "$p/oom_score_adj"
 done
@@ -462,19 +465,19 @@ echo "1..1"
 put 0 $ALLOC/enabled
 put 1 $ALLOC/enabled
 put 0 $ALLOC/enabled
-# stress-ng's own first run brings in what stays
+# The first run of stress-ng caches and allocates what stays for all runs
 stress-ng --vm 1 --vm-bytes 4M --hdd 1 --hdd-bytes 4M --temp-path "$DISK" -t 1 \
 	> /dev/null 2>&1
 before=$(settle)
 taint_before=$(taint)
 note "$MINUTES min, $NODES nodes, $(echo "$VM" | wc -w) vm and $(echo "$FS" |
 	wc -w) file system stressors on $DISK"
-note "before: managed free store pcp known = $before"
+note "before: managed free mcube pcp known = $before"
 
 fault_setup 5
 loops=
-for loop in store hint memory cpu compact thp memcg cpuset faults caches; do
-	# The shell would report whoever is killed
+for loop in allocator hint memory cpu compact thp memcg cpuset faults caches; do
+	# The shell would report each process that is killed
 	loop_$loop > /dev/null 2>&1 &
 	loops="$loops $!:$loop"
 done
@@ -515,7 +518,7 @@ while read -r now _ < /proc/uptime; [ "${now%.*}" -lt "$end" ]; do
 	done
 	left=$((end - ${now%.*}))
 	[ $left -gt "$SLICE" ] && left=$SLICE
-	# Some stressors are slow to stop: a limit that cannot be missed
+	# Some stressors are slow to stop, so SIGKILL enforces a limit
 	# shellcheck disable=SC2086
 	timeout -s KILL $((left + 60)) stress-ng $args --temp-path "$DISK" \
 		--oomable --skip-silent -t "$left" > "$WORK/log" 2>&1
@@ -563,7 +566,7 @@ done
 put 0 $ALLOC/enabled
 put 10 $ALLOC/container_order
 put shuffle $ALLOC/fill_order
-# What stressors left behind in shared memory and files
+# Shared memory and files that stressors left behind
 ipcs -m 2>/dev/null | awk '$2 ~ /^[0-9]+$/ { print $2 }' | while read -r id; do
 	ipcrm -m "$id" 2>/dev/null
 done
@@ -571,7 +574,7 @@ done
 rm -rf "$WORK"
 
 after=$(settle)
-note "after: managed free store pcp known = $after"
+note "after: managed free mcube pcp known = $after"
 why=
 complain()
 {
@@ -580,7 +583,7 @@ complain()
 # shellcheck disable=SC2086
 set -- $before $after
 lost=$((($6 - $7 - $9 - ${10}) - ($1 - $2 - $4 - $5)))
-note "pages that nobody owns up to: $lost more than before"
+note "pages without a known owner: $lost more than before"
 [ "$1" = "$6" ] || complain "managed pages went from $1 to $6"
 [ $lost -lt $SLACK ] || complain "$lost pages lost"
 [ "$8" = 0 ] || complain "nr_free_mcube is $8"
