@@ -4,10 +4,11 @@
 
 build/branch is a bare git repository. Its tag `base` is a commit of
 build/linux-base, and its branch `mcube` has a commit on top for each patch:
-the edits of existing files, the new files that belong to it, Kconfig files and
-Makefiles cut down to what exists by then, and the MAINTAINERS entry. Commits
-depend on content alone: an unchanged series gets the same commits again. The
-end of the branch is compared with what `make tree` lays in build/linux.
+the edits of existing files, the new files that belong to the patch, Kconfig
+files and Makefiles cut down to what exists at that commit, and the MAINTAINERS
+entry. Commits depend on content alone: an unchanged series gives the same
+commits again. The last step compares the end of the branch with what
+`make tree` lays in build/linux.
 """
 
 import argparse
@@ -30,7 +31,7 @@ EPOCH = "Thu, 1 Jan 2026 00:00:00 +0000"
 
 
 def git(*argv, cwd=REPO, env=None, data=None):
-    """Run git without the user's configuration in the way; returns its output."""
+    """Run git without the user's configuration; returns its output."""
     full = dict(os.environ, GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1",
                 GIT_AUTHOR_NAME="mcube", GIT_AUTHOR_EMAIL="mcube@localhost",
                 GIT_AUTHOR_DATE=EPOCH, GIT_COMMITTER_NAME="mcube",
@@ -105,7 +106,8 @@ def commit_base(base):
     """Commit build/linux-base; an unchanged source gets the same commit again."""
     REPO.mkdir(parents=True, exist_ok=True)
     git("init", "-q", "--bare", "-b", "mcube")
-    # A run that was interrupted leaves it, and the caller's lock keeps others out.
+    # An interrupted run leaves its lock file. The caller holds the lock of this command,
+    # so no other process uses the repository.
     (REPO / "index.lock").unlink(missing_ok=True)
     git("add", "-A", "-f", ".", cwd=BASE, env={"GIT_DIR": str(REPO), "GIT_WORK_TREE": str(BASE)})
     tree = git("write-tree").strip()
@@ -114,7 +116,7 @@ def commit_base(base):
 
 
 def as_commit(patch, files):
-    """One commit in the language of git fast-import."""
+    """A commit as input of git fast-import."""
     name, address = email.utils.parseaddr(patch.header("From"))
     if not name or not address:
         raise Failure(f"patches/{patch.name}: From: is not 'Name <address>'")
@@ -138,13 +140,13 @@ def commit_series(patches, changes):
         if not stream:
             lines.insert(2, b"from refs/tags/base^0\n")
         stream += lines
-    # Loose objects, which are written once; a pack for each run would pile up.
+    # Write single objects, which git writes once; otherwise each run would add a pack.
     git("-c", "fastimport.unpackLimit=1000000", "fast-import", "--quiet", "--force", "--done",
         "--date-format=rfc2822", data=b"".join(stream) + b"done\n")
 
 
 def prove(base, patches):
-    """Fail unless base + branch is what `make tree` lays, and MAINTAINERS."""
+    """Fail unless base + branch is what `make tree` lays plus the MAINTAINERS entry."""
     want = {}
     for path, data in (wanted(base, patches) | {"MAINTAINERS": maintainers()}).items():
         if data != base_data(path):

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Kernel packages to install beside the stock kernel.
 
-The default configuration is the small one of the QEMU guests with the drivers
-that a virtual machine needs; for real hardware give the configuration of a
-running kernel, --config /boot/config-..., to which mcube's symbols are added.
-The version ends in -mcube, so that no stock kernel is replaced. Packages land
-in build/deb/.
+The default configuration is that of the QEMU guests; it is small and has the
+drivers that a virtual machine needs. For real hardware give the configuration
+of a running kernel, --config /boot/config-..., to which the script adds mcube's
+symbols. The version ends in -mcube, so that the package replaces no stock
+kernel. The packages go to build/deb/.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def configure(out, config, log):
     want = kbuild.requests(["mcube"]) | {"LOCALVERSION": '"-mcube"', "MCUBE_KUNIT_TEST": "n"}
     if not re.search(r"^CONFIG_KUNIT=y", Path(config).read_text("utf-8"), re.M):
         want.pop("MCUBE_KUNIT_TEST")
-    # Debian's own keys and BTF are not at hand outside its build.
+    # Debian's own keys, and the tools for BTF, are missing outside Debian's build.
     drop = {"SYSTEM_TRUSTED_KEYS": '""', "SYSTEM_REVOCATION_KEYS": '""',
             "DEBUG_INFO_BTF": "n", "DEBUG_INFO_NONE": "y"}
     out.mkdir(parents=True, exist_ok=True)

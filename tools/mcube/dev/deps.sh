@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Install what is missing for a job: deps.sh [build|deb|bench]. Asks dpkg only, and
-# touches apt not at all when everything is there. The kernel source is
-# installed in the version that configs/kernel-base pins, unless KERNEL_SRC or
-# KERNEL_VERSION takes it from elsewhere or the archive no longer has it (then
-# `make tree` picks another and says so).
+# Install the missing packages of a job: deps.sh [build|deb|bench]. The script asks
+# dpkg, and runs apt only if a package is missing. It installs the kernel source in
+# the version that configs/kernel-base pins, unless KERNEL_SRC or KERNEL_VERSION
+# takes the source from elsewhere or the archive no longer has that version (then
+# `make tree` takes another version and says so).
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -28,12 +28,12 @@ packages=(
 if [ "${1:-build}" = deb ]; then
 	packages+=(debhelper dpkg-dev fakeroot lsb-release)
 elif [ "${1:-build}" = bench ]; then
-	# the independent simulator that the model is compared with; loads
+	# the independent simulator for comparison with the model; loads
 	packages+=(valgrind sysbench ripgrep fio sqlite3)
 fi
 
-# No `... | grep -q` in this file: grep leaves at the first match, and under
-# pipefail the writer's SIGPIPE would count as "not found", now and then.
+# This file has no `... | grep -q`: grep exits at the first match, and under
+# pipefail the SIGPIPE of the writer would sometimes count as "not found".
 installed() {
 	[[ $(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null) == ii* ]]
 }
@@ -46,7 +46,7 @@ done
 want_source=
 if [ -z "${KERNEL_SRC:-}" ] && [ -z "${KERNEL_VERSION:-}" ]; then
 	have=$(dpkg-query -W -f '${Version}' "$PACKAGE" 2>/dev/null || true)
-	# A tree unpacked before needs the package no more.
+	# Once the tree is unpacked, the package is no longer needed.
 	build=${BUILD:-$here/build}
 	if [ "$have" != "$VERSION" ] && [ ! -f "$build/state/base.json" ] &&
 	   [ ! -d "$build/releases/$VERSION" ]; then
@@ -64,7 +64,7 @@ fi
 
 export DEBIAN_FRONTEND=noninteractive
 echo "==> deps: installing ${missing[*]} ${want_source:+$PACKAGE}"
-apt-get update -qq || echo "    apt-get update failed; trying with the lists at hand"
+apt-get update -qq || echo "    apt-get update failed; trying with the present lists"
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
 		echo "error: apt-get could not install: ${missing[*]}" >&2

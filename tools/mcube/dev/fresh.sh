@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Run a command of this repository in a fresh Debian 12, so that a missing
-# install step shows: fresh.sh COMMAND... (default: make test).
+# install step shows: fresh.sh COMMAND... (default: make test). Needs root.
 #
-# debootstrap makes the root once and keeps a packed copy; each run starts from
-# that copy with a clone of HEAD inside, this machine's apt sources and
-# certificates, and nothing installed but git and make. Its mounts live in a
-# mount namespace of their own and end with it. Needs root.
-# FRESH=DIR says where (default: build/fresh); KEEP=1 leaves the root there.
+# The script makes a root directory with debootstrap once and keeps a packed copy.
+# Each run starts from that copy, with a clone of HEAD, the apt sources and
+# certificates of this machine, and no packages but the minimum, git and make. The
+# mounts are in a mount namespace of their own and end with it.
+# FRESH=DIR sets the folder (default: build/fresh); KEEP=1 leaves the root there.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -24,13 +24,13 @@ die() {
 [ "$(id -u)" = 0 ] || die "this needs root" "run it as root"
 
 if [ "${1:-}" = --inside ]; then
-	# Second half, in the mount namespace: mounts, then the command.
+	# The second half runs in the mount namespace: mounts, then the command.
 	shift
 	mount -t proc proc "$root/proc"
 	mount --rbind /sys "$root/sys"
 	mount --rbind /dev "$root/dev"
 	mount -t tmpfs shm "$root/dev/shm"
-	# The environment keeps only what reaches the package archive.
+	# Of the environment only the proxies stay, to reach the package archive.
 	exec env -i HOME=/root TERM="${TERM:-dumb}" LC_ALL=C.UTF-8 \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		${http_proxy:+http_proxy="$http_proxy"} \

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """The tests that need a booted kernel: KUnit, the command, stress.
 
-Each function boots build/test's or build/debug's kernel, and returns a list of
-(name, "ok" | "not ok" | "skip"). A splat on the console fails the run even
-where every test said ok. As a command:
+Each function boots the kernel of build/test or build/debug and returns a list of
+(name, "ok" | "not ok" | "skip"). A splat on the console fails the run even if
+every test says ok. As a command:
 
     guests.py boot | kunit | command | stress [--minutes M]
 
-guests_kselftest.py and guests_model.py run the others.
+guests_kselftest.py and guests_model.py run the other tests.
 """
 
 import argparse
@@ -26,7 +26,7 @@ BOOT_LIMIT = 10.0
 
 
 def verdict(name, result):
-    """The run itself as a case: no splat, no time-out, no death."""
+    """The run as a case: no splat, no time-out, no crash."""
     if result.ok:
         say(f"{name}: {result.seconds:.0f} s")
         return (f"{name}: console clean", "ok")
@@ -59,15 +59,15 @@ def kunit():
 def together(*jobs):
     """Results of functions that boot guests, three at a time.
 
-    A guest whose CPUs share a thread keeps one core busy, but for the quarter of the
-    time in which it sleeps.
+    A guest whose CPUs share a thread keeps one core busy for three quarters of the time
+    and sleeps for the rest.
     """
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         return [r for out in pool.map(lambda job: job(), jobs) for r in out]
 
 
 def install_command(root):
-    """Bring the mcube command along, installed as `make install` does it, and python."""
+    """Put python and the mcube command, installed by `make install`, into a guest."""
     with ui.lock("installed"):
         installed = BUILD / "installed"
         shutil.rmtree(installed, ignore_errors=True)
@@ -91,7 +91,7 @@ MAKE_FS = {"ext4": ("/sbin/mke2fs", "-q", "-t", "ext4", "-F"),
 
 
 def disk(name, kind="ext4", mebi=512):
-    """An image with an empty file system, to attach."""
+    """An image with an empty file system for a guest."""
     path = BUILD / f"guest/{name}.{kind}"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -102,7 +102,7 @@ def disk(name, kind="ext4", mebi=512):
 
 
 def stress(minutes, nodes, mem):
-    """The stress script on the debug kernel; a splat or leak fails it."""
+    """Run the stress script on the debug kernel; a splat or a leak fails it."""
     if not STRESS.is_file():
         raise Failure(f"{STRESS} is missing")
     name = f"stress-{nodes}node-{mem}"
@@ -125,7 +125,7 @@ def stress(minutes, nodes, mem):
 
 
 def stress_short(minutes):
-    """The two ends of that matrix, at the same time."""
+    """The smallest and the largest guest of the matrix, at the same time."""
     return together(lambda: stress(minutes, 2, "4G"), lambda: stress(minutes, 1, "512M"))
 
 

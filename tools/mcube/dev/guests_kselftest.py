@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The kselftests, in as many guests as their results need.
+"""The kselftests, each in a guest of its own where memory matters.
 
-What a test finds free in memory, and in how large pieces, depends on what ran since
-boot. So each test has a guest of its own, and so has each case of a test that fills
-memory. Tests of input change no memory and share one guest. As a command:
+The free memory that a test finds, and the size of its pieces, depends on what ran since
+boot. Each test therefore has a guest of its own, and each case of a test that fills memory
+has one too. Tests of input change no memory and share a guest. As a command:
 
     guests_kselftest.py [--nodes N] [TEST ...]
 """
@@ -38,9 +38,9 @@ OWN = {
     "srm_reclaim": ("*",),
     "srm_reserve": ("*.others_when_it_is_exhausted",),
 }
-# Memory of guests that need more than 512M: for the blocks that go offline, as a hint
-# needs free memory of its color, as spares are a share of memory, and as below 1G free
-# memory at the watermarks is less than a segment of each color.
+# Memory of guests that need more than 512M. The reasons: blocks go offline, a hint needs
+# free memory of its color, spares are a share of memory, and below 1G the free memory at
+# the watermarks is less than a segment of each color.
 MEMORY = {"alloc_toggle": "1G", "alloc_hotplug-*": "1G", "alloc_placement": "1G",
           "alloc_pressure-spares_*": "2G", "srm_folios-aged_cache_*": "1G"}
 DISKS = re.compile(r"srm_(?!input)|alloc_toggle")
@@ -76,7 +76,7 @@ def install():
 
 
 def cases_of(program):
-    """The cases of a test by the names that its results have, in the order of running."""
+    """Names of the cases of a test as in its results, in the order of running."""
     got = subprocess.run([program, "-l"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True, check=False).stdout
     out = []
@@ -96,7 +96,7 @@ class Job:
     def __init__(self, folder, name, cases, chosen=False):
         self.folder, self.name = folder, name
         self.cases = cases              # {test: names}
-        self.chosen = chosen            # no other case of the test may run
+        self.chosen = chosen            # run only these cases of the test
 
     def script(self):
         """The runner with these tests."""
@@ -104,7 +104,7 @@ class Job:
             " ".join(f"-t mcube:{t}" for t in self.cases) + "\n"
 
     def environment(self):
-        """The runner takes the arguments of a test from here."""
+        """Environment from which the runner takes the arguments of a test."""
         return {f"KSELFTEST_{t.upper()}_ARGS": " ".join(f"-r {c}" for c in cases)
                 for t, cases in self.cases.items() if self.chosen}
 
@@ -152,16 +152,16 @@ def jobs(folder, names):
 
 
 def on_nodes(job, nodes):
-    """Run a job on a machine with so many nodes."""
+    """Run a job on a machine with a number of nodes."""
     mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(job.name, p)), "512M")
-    # A thousand times under load, for one guest; it takes a minute.
+    # alloc_toggle's thousand rounds under load take a minute: only one guest runs them all.
     env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
     return job.run(f"kselftest-{nodes}node-{job.name}", f"{nodes} node{'s' * (nodes > 1)}", env,
                    smp=4, mem=mem, nodes=nodes)
 
 
 def plain(nodes=(1, 2), chosen=(), others=()):
-    """All tests of a plain machine or those chosen, and other functions beside them."""
+    """Run all or the chosen tests of a plain machine, and other functions beside them."""
     folder, names = install()
     for name in chosen:
         if name not in names or name in MODELLED:

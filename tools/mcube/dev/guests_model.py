@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The tests that need a guest whose caches and DRAM are modelled.
 
-The model is compared with pagemap and with itself; one guest runs the kselftests
-of the mcube_sim PMU, another the real perf tool on it, a third the mcube command.
-All results are counts of the model; none is a time. As a command:
+The model is compared with pagemap, and with a repeated run of itself. A guest runs the
+kselftests of the mcube_sim PMU, a second guest runs the perf tool on that PMU, and a third
+guest runs the mcube command. All results are counts of the model; none is a time. As a
+command:
 
     guests_model.py [model | selftests | perf | command]
 """
@@ -31,7 +32,7 @@ def model_guest(script, name, icount=False):
 
 
 def model():
-    """The model against pagemap, and against itself: the same run three times."""
+    """Compare the model with pagemap, and three equal runs of it with each other."""
     check = model_guest("/guest/mcube-model check -c 2\n", "model-check")
     say(check.output.strip().replace("\n", "\n      "))
     out = [("model: physical addresses are pagemap's", "ok" if check.ok else "not ok")]
@@ -52,7 +53,7 @@ def model():
 
 
 def perf():
-    """Debian's perf counts and samples on the PMU."""
+    """Run Debian's perf on the PMU: counts and samples."""
     guest = Guest(image(), smp=2, mem="1G", model="small", programs=["perf"])
     result = guest.run(PERF, "perf-model", timeout=300)
     return [(f"perf: {n}", s) for n, s in ktap.parse(result.output, "perf")] \
@@ -60,7 +61,7 @@ def perf():
 
 
 def command():
-    """The mcube command where it finds a PMU."""
+    """The mcube command on a machine that has a PMU."""
     return guests.command("command-model", smp=2, mem="1G", model="small")
 
 

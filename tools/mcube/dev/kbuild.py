@@ -3,11 +3,11 @@
 """Configure and build a kernel of one flavor, each in a directory of its own.
 
 A flavor is a source tree and a list of fragments in configs/, merged over
-allnoconfig. Every symbol that a fragment asks for, "is not set" included, is
-compared with the final .config: a request that Kconfig dropped is an error
-that names it. ccache and fixed build stamps make a rebuild in a new directory
-cheap and its result repeatable. A finished build whose sources, fragments and
-compiler did not change is not entered again.
+allnoconfig. Every symbol that a fragment requests, "is not set" included, is
+compared with the final .config; a request that Kconfig dropped is an error
+that names the symbol. ccache and fixed build stamps make a rebuild in a new
+directory cheap and its result repeatable. If sources, fragments and compiler
+did not change, make does not run again.
 """
 
 import argparse
@@ -47,15 +47,15 @@ def environment():
 def make_argv(tree, out, *targets):
     """A kernel make command."""
     cc = "ccache gcc" if shutil.which("ccache") else "gcc"
-    # ccache makes the source's path relative, which the kernel's own map of
-    # __FILE__ does not expect; without this one the path would get into the code.
+    # ccache makes the path of the source relative. The kernel's own prefix map for __FILE__
+    # does not expect that, so without this map the path would get into the code.
     flags = f"KCFLAGS=-fmacro-prefix-map={os.path.relpath(tree, out)}/="
     return ["make", "-C", str(tree), f"O={out}", f"CC={cc}", f"HOSTCC={cc}",
             flags, f"-j{JOBS}", "-s", *targets]
 
 
 def kmake(tree, out, *targets, log=None, env=None):
-    """Run a kernel make; output to a log, its end shown on failure."""
+    """Run a kernel make with its output in a log; a failure shows the end of the log."""
     log = Path(log or f"{out}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "a", encoding="utf-8") as f:
@@ -69,7 +69,7 @@ def kmake(tree, out, *targets, log=None, env=None):
 
 
 def requests(fragments):
-    """{symbol: value} that the fragments ask for; a later fragment wins."""
+    """{symbol: value} that the fragments request; a later fragment wins."""
     out = {}
     for name in fragments:
         path = ROOT / f"configs/{name}.config"
@@ -94,7 +94,7 @@ def check_config(config, want):
 
 
 def configure(tree, out, fragments, log=None, missing_ok=()):
-    """Make out/.config from allnoconfig plus fragments; keeps an equal one."""
+    """Make out/.config from allnoconfig plus fragments; an equal .config keeps its time."""
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     want = requests(fragments)
@@ -118,7 +118,7 @@ def configure(tree, out, fragments, log=None, missing_ok=()):
 
 
 def fingerprint(tree, fragments):
-    """What a finished build depends on; cheap, by size and time of sources."""
+    """Checksum of all that a build depends on; sources count by size and time."""
     h = hashlib.sha256(repr((fragments, requests(fragments))).encode())
     gcc = subprocess.run(["gcc", "--version"], text=True, capture_output=True,
                          check=False).stdout
@@ -152,13 +152,14 @@ def build(flavor, targets=("bzImage", "modules")):
             return out
         start = time.monotonic()
         say(f"{flavor}: building in {out} with {JOBS} jobs (log: {out}.log); "
-            "minutes when cold, seconds when ccache knows it")
+            "minutes if ccache is empty, seconds if not")
         Path(f"{out}.log").unlink(missing_ok=True)
         stamp.unlink(missing_ok=True)
         configure(tree, out, fragments)
-        # The compiler lists what it read, and ccache preprocesses nothing: a sixth of a
-        # cold build. Hits then need equal headers, which different configurations have
-        # not; so not where one is built after the other for comparison.
+        # In depend mode ccache takes the compiler's list of headers and preprocesses nothing,
+        # which saves a sixth of a cold build. Hits then need equal headers. Configurations
+        # that are built one after the other for comparison have different headers, so those
+        # builds do not use this mode.
         kmake(tree, out, *targets, env={"CCACHE_DEPEND": "1"})
         stamp.write_text(mark, "utf-8")
         say(f"{flavor}: built in {ui.clock(time.monotonic() - start)}")

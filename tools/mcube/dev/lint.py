@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Everything that can be said about the sources without running them.
+"""All checks of the sources that need no kernel to run.
 
-checkpatch --strict on the mails of the series and on every file, the doors
-between rooms, circles between files, the budget of edits to existing kernel
-files, the size of the patches, words that are no longer used, sparse and W=1
-on our objects, kernel-doc, codespell, shellcheck, flake8, pydocstyle, manual
-pages, SPDX lines and file lengths. Any finding fails; every check prints 'ok'
-or 'not ok'. checkpatch takes most of the time, so that a file it found nothing
-in is noted under build/lint-clean, by its content and that of checkpatch and
-this script.
+The checks are checkpatch --strict on the mails of the series and on every
+file, the doors between rooms, circles between files, the budget of edits to
+existing kernel files, the size of the patches, words that are no longer used,
+sparse and W=1 on the objects of mcube, kernel-doc, codespell, shellcheck,
+flake8, pydocstyle, manual pages, SPDX lines and file lengths. Every check
+prints 'ok' or 'not ok', and any finding fails. checkpatch takes most of the
+time. If it finds nothing in a file, a mark under build/lint-clean records the
+checksum of that file, of checkpatch and of this script, and the next run skips
+the file.
 """
 
 import argparse
@@ -30,14 +31,14 @@ import series
 
 CLEAN = BUILD / "lint-clean"
 LENGTH = 700
-# Checks that wait for renames and moves: their findings are counted, and fail nothing.
-# lint.py --only NAME shows them.
+# Checks that wait for renames and moves. Their findings are counted but fail nothing;
+# lint.py --only NAME shows the findings.
 LATER = {"circles", "budget of edits to existing files", "size of the patches", "words"}
-# The MAINTAINERS entry of the first patch covers every file that follows.
+# checkpatch need not ask for MAINTAINERS: the entry of the first patch covers every new file.
 IGNORE = "FILE_PATH_CHANGES"
-# What a hook was given vanishes with it where the option is off.
+# The stub of a hook ignores its arguments if the option is off.
 STUBS = {"MACRO_ARG_UNUSED"}
-# User space under tools/ makes kernel macros of its own and has no kernel to spare.
+# User space under tools/ defines kernel macros itself and cannot crash a kernel.
 USER = set("""AVOID_BUG CAMELCASE COMPLEX_MACRO CONST_STRUCT EXPORT_SYMBOL
 INIT_ATTRIBUTE MACRO_ARG_PRECEDENCE MACRO_ARG_REUSE MACRO_ARG_UNUSED
 MACRO_WITH_FLOW_CONTROL NEW_TYPEDEFS PREFER_DEFINED_ATTRIBUTE_MACRO
@@ -45,16 +46,16 @@ PREFER_KERNEL_TYPES PREFER_PR_LEVEL SPLIT_STRING VOLATILE LINUX_VERSION_CODE
 USLEEP_RANGE SSCANF_TO_KSTRTO STRCPY STRNCPY STRLCPY BIT_MACRO ARRAY_SIZE
 LONG_LINE_STRING QUOTED_WHITESPACE_BEFORE_NEWLINE REPEATED_WORD
 EXECUTE_PERMISSIONS""".split())
-# The kselftest harness: types made by a macro look like products, and an
+# In the kselftest harness a type that a macro makes looks like a product, and an
 # EXPECT_*() is more than one statement.
 HARNESS = {"SPACING", "BRACES"}
-# The TRACE_EVENT macros have a layout of their own all over the kernel.
+# The TRACE_EVENT macros have a special layout in the whole kernel.
 TRACE = {"OPEN_ENDED_LINE", "PARENTHESIS_ALIGNMENT", "SPACING", "COMPLEX_MACRO"}
 CODE = (".c", ".h", ".py", ".sh", ".S")
 
 
 def repo_files():
-    """All files of the repository, tracked or about to be."""
+    """All files of the repository, tracked or not yet tracked, but not ignored."""
     got = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"],
                          text=True, capture_output=True, check=False)
     if got.returncode:
@@ -93,7 +94,7 @@ def checkpatch(*argv):
 
 
 def excused(line):
-    """A kernel rule that does not fit the user-space file it was found in."""
+    """Does the kernel rule of a finding not apply to its file?"""
     m = re.search(r"(\S+?):\d+: (?:ERROR|WARNING|CHECK):(\w+):", line)
     return bool(m) and ("tools/" in m[1] and m[2] in USER
                         or "include/linux/mcube_" in m[1] and m[2] in STUBS
@@ -103,7 +104,7 @@ def excused(line):
 
 @functools.cache
 def checker():
-    """What decides on a finding."""
+    """Checksums of the files that decide about findings."""
     scripts = TREE / "scripts"
     return b"".join(hashlib.sha256(f.read_bytes()).digest() for f in (
         scripts / "checkpatch.pl", scripts / "spelling.txt", scripts / "const_structs.checkpatch",
@@ -111,13 +112,13 @@ def checker():
 
 
 def clean_mark(path):
-    """The file that is there if checkpatch found nothing in just this content."""
+    """The mark that is present if checkpatch found nothing in this content."""
     key = hashlib.sha256(checker() + os.path.relpath(path, ROOT).encode() + path.read_bytes())
     return CLEAN / key.hexdigest()
 
 
 def checkpatch_all(paths, *options):
-    """Findings in all of these, which are spread over the cores."""
+    """Findings in the files; the files are divided among the cores."""
     unknown = [p for p in paths if not clean_mark(p).exists()]
     CLEAN.mkdir(parents=True, exist_ok=True)
 
@@ -133,7 +134,7 @@ def checkpatch_all(paths, *options):
 
 
 def check_mails():
-    """checkpatch on the series as a reviewer gets it."""
+    """checkpatch on the mails of the series."""
     series.emit(quiet=True)
     return checkpatch_all(sorted(series.OUT.glob("[0-9]*.patch"))[1:])
 
@@ -156,7 +157,7 @@ def check_budget(count):
 
 
 def c_files(files):
-    """{path: text} of C files; of existing kernel files the lines that patches add."""
+    """{path: text} of C files; for existing kernel files, the lines that patches add."""
     out = {f: text_of(f) for f in files if f.endswith((".c", ".h"))}
     for patch in patches():
         for path, diff in patch.diffs.items():
@@ -182,7 +183,11 @@ def check_circles(files):
 
 
 def check_order():
-    """No commit's file includes one that a later commit adds, but where it is not read yet."""
+    """Includes of files that a later commit adds.
+
+    An include under a config symbol is allowed if the symbol exists only from the later
+    commit on: the include is not compiled before.
+    """
     all_patches = patches()
     owner, _ = claims(all_patches, overlay_files())
     since = {s: i for i, p in reversed(list(enumerate(all_patches))) for s in p.config}
@@ -197,7 +202,7 @@ def check_order():
 
 @functools.cache
 def build_objects():
-    """Compile our objects under sparse and W=1; (how many, what was said)."""
+    """Compile the objects of mcube under sparse and W=1; (number of objects, log)."""
     out, log = BUILD / "lint", BUILD / "lint.log"
     folders = [d for d in ("mm/mcube/", "drivers/mcube/") if (TREE / d / "Makefile").is_file()]
     if not folders:
@@ -215,7 +220,7 @@ def build_objects():
 
 
 def check_objects():
-    """A word of sparse or W=1 about any of our files is a finding."""
+    """Warnings and errors of sparse and W=1 about files of mcube."""
     count, said = build_objects()
     found = [x for x in said.splitlines()
              if re.search(r"(warning|error):", x) and "mcube" in x]
@@ -226,7 +231,7 @@ def check_objects():
 
 
 def check_kernel_doc():
-    """kernel-doc comments of kernel files."""
+    """kernel-doc on kernel files."""
     files = [f for f in overlay_files() if f.endswith((".c", ".h"))
              and f.startswith(("mm/", "drivers/", "include/linux/"))]
     if not files:
@@ -271,7 +276,7 @@ def check_manuals(files):
 
 
 def check_spdx(files):
-    """Every file that can say its licence does, in its first lines."""
+    """Files without an SPDX line in their first lines, if they can have one."""
     out = []
     for f in files:
         text = text_of(f)
@@ -287,7 +292,7 @@ def check_spdx(files):
 
 
 def check_length(files):
-    """Files stay short enough to read."""
+    """Files that are too long to read."""
     out = []
     for f in files:
         text = text_of(f)
@@ -299,7 +304,7 @@ def check_length(files):
 
 
 def run_checks(only=None):
-    """All checks in order, or one, whose findings are then all shown; [(name, [findings])]."""
+    """[(name, [findings])] of all checks in order, or of one check with all its findings."""
     if not (TREE / "scripts/checkpatch.pl").is_file():
         raise Failure("there is no build/linux yet", "run 'make tree' first")
     files = repo_files()
@@ -348,7 +353,7 @@ def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", metavar="CHECK", help="one check, all its findings")
+    parser.add_argument("--only", metavar="CHECK", help="run one check and show all its findings")
     args = parser.parse_args()
     bad = sum(bool(found) for _, found in run_checks(args.only))
     print(f"lint: {'clean' if not bad else f'{bad} checks with findings'}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the commands in tools/mcube/dev/ share, one idea per file.
+"""Shared code of the commands in tools/mcube/dev/, one purpose per file.
 
-The mcube command's package is importable from here on: its Failure and its tables serve
-the driver scripts too. That package is installed on users' machines, so it imports
-nothing of this one.
+Importing this package makes the package of the mcube command importable, because the
+driver scripts use its Failure and its tables. The mcube command is installed on users'
+machines, so its package imports nothing of this package.
 """
 
 import sys

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How much the series asks of a reviewer, and of the existing kernel files.
+"""Limits on the size of a patch, and on edits of existing kernel files.
 
-A patch is limited by the lines that it adds, outside tests, tools and documentation. What
-it changes of existing kernel files counts for a room: the room that its X-Mcube-Room header
-names, or the room of its X-Mcube-Config symbols, or the room of its files. Edits without a
-room count for 'none', which has the same limits.
+A limit holds for the lines that a patch adds outside tests, tools and documentation. Edits
+of existing kernel files count for a room: the room that the X-Mcube-Room header of the patch
+names, or else the room of its X-Mcube-Config symbols, or else the room of its files. Edits
+without a room count for 'none', which has the same limits.
 """
 
 from .doors import ROOMS, room_of
@@ -37,7 +37,7 @@ def room(patch, files):
 
 
 def size(patch, files):
-    """Lines that a patch adds where they count; files is {path: text} of the new ones."""
+    """Lines that a patch adds where they count; files is {path: text} of the new files."""
     old = sum(x.startswith("+") and not x.startswith("+++")
               for path, diff in patch.diffs.items() if not path.startswith(UNCOUNTED)
               for x in diff.splitlines())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Circles between source files: files that need each other can only be read together.
 
-foo.c and foo.h count as one file, the unit foo. A unit needs another where it includes a
-file of it, or where its object uses a symbol that the other's object defines. A circle is
-told as the chain of its units, each with what it needs of the next.
+foo.c and foo.h count as one file, the unit foo. Unit a needs unit b if a file of a includes
+a file of b, or if the object of a uses a symbol that the object of b defines. A finding
+shows a circle as the chain of its units, each with what it needs of the next unit.
 """
 
 import collections
@@ -15,7 +15,7 @@ from .ui import Failure
 
 # Circles are looked for inside each of these folders.
 AREAS = ("mm/mcube/", "drivers/mcube/", "tools/mcube/model/")
-# More symbols than that are not named one by one.
+# A finding names at most so many symbols of each unit.
 SHOWN = 3
 
 
@@ -30,7 +30,7 @@ def area_of(path):
 
 
 def by_include(files):
-    """{unit: {unit: {header}}} of files, {path: text}."""
+    """{unit: {unit: {header}}} of includes between files, {path: text}."""
     out = collections.defaultdict(lambda: collections.defaultdict(set))
     for path, text in files.items():
         area = area_of(path)
@@ -81,7 +81,7 @@ def shortest(graph, start):
 
 
 def told(graph, chain):
-    """A circle as text: each unit, and what it needs of the next."""
+    """A circle as text: each unit, and what it needs of the next unit."""
     words = []
     for at, after in zip(chain, chain[1:] + chain[:1]):
         needs = sorted(graph[at][after])
@@ -91,7 +91,7 @@ def told(graph, chain):
 
 
 def findings(graph):
-    """Circles, the shortest through each unit that is in none before: [text]."""
+    """The shortest circle through each unit that is in no circle before: [text]."""
     out, seen = [], set()
     chains = filter(None, (shortest(graph, u) for u in sorted(graph)))
     for chain in sorted(chains, key=len):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the files that grow with the series say at one of its commits.
+"""Kconfig files, Makefiles and MAINTAINERS as they are at a commit of the series.
 
-The overlay has Kconfig files and Makefiles of the whole series. At a commit
-they must not name a symbol or a file that a later commit adds. A comment goes
-with what it stands above.
+The overlay has Kconfig files and Makefiles of the whole series. At a commit these
+files must not name a symbol or a file that a later commit adds. A comment leaves
+together with the lines below it.
 """
 
 import re

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Doors between the rooms of the kernel code: who may include whose headers.
+"""Doors between the rooms of the kernel code: which room may include which headers.
 
-A room is one system: its files lie in mm/mcube/ROOM/ and drivers/mcube/ROOM/, its hooks in
+A room is one system. Its files lie in mm/mcube/ROOM/ and drivers/mcube/ROOM/, its hooks in
 include/linux/mcube_ROOM.h and include/trace/events/mcube_ROOM.h. Doors are one-way. A file
-includes what it likes of its own room, and the public headers of the rooms that its room
+may include every header of its own room, and the public headers of the rooms that its room
 may see. Code outside all rooms, such as mm/page_alloc.c and mm/mcube/sysfs.c, may include
 the public headers of every room.
 """
@@ -11,7 +11,7 @@ the public headers of every room.
 import os
 import re
 
-# Room: the rooms that it may see, and its public headers beside the hooks.
+# Room: (rooms that it may see, its public headers beside the hooks).
 ROOMS = {
     "map": ((), ("map.h",)),
     "alloc": (("map",), ("policy.h", "recolor.h")),
@@ -36,7 +36,7 @@ def room_of(path):
 
 
 def is_public(path):
-    """May code outside the file's room include it?"""
+    """May code outside its room include the file?"""
     if HOOKS.fullmatch(path):
         return True
     m = FOLDERS.match(path)
@@ -50,7 +50,7 @@ def resolved(path, name, quoted, known):
         places.insert(0, os.path.normpath(os.path.join(os.path.dirname(path), name)))
     if hit := next((p for p in places if p in known), None):
         return hit
-    # With -I in a Makefile any folder may be meant; the end of the path tells.
+    # With -I in a Makefile the folder is unknown; the end of the path identifies the file.
     if name.startswith("..") or "/" not in name and not FOLDERS.match(path):
         return None
     return next((k for k in sorted(known) if room_of(k) and k.endswith(f"/{name}")), None)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest's root file system, as an uncompressed cpio archive.
 
-busybox gives the shell and the small tools; programs of the host come in with
-the shared libraries that ldd names; files and whole directories are put where
-the caller says. Nothing is copied on disk and nothing needs root: the archive
-is written directly. It stays uncompressed, since emulated unpacking would
-take longer than reading it.
+busybox provides the shell and the small tools. Programs of the host come with the
+shared libraries that ldd names. The caller says where files and whole directories
+go. The archive is written directly, so nothing is copied on disk and nothing needs
+root. It stays uncompressed, because unpacking it in the emulator would take longer
+than reading it.
 """
 
 import os
@@ -18,9 +18,9 @@ from pathlib import Path
 from .ui import Failure
 
 INIT = """#!/bin/sh
-# Mounts what programs expect, runs /guest/run in bash (busybox's shell would
-# prefer its own tools to the real ones brought along) with its output on a channel of
-# its own, sends /results back as a tar file, powers off.
+# Mounts the file systems that programs expect, runs /guest/run with its output on a
+# separate channel, sends /results back as a tar file, and powers off. /guest/run runs
+# in bash, because busybox's shell would prefer its own tools to the host's programs.
 export PATH=/usr/bin:/usr/sbin HOME=/root TERM=linux LC_ALL=C
 mount -t proc none /proc
 mount -t sysfs sys /sys
@@ -65,14 +65,14 @@ echo "mcube-guest: done"
 poweroff -f
 """
 
-# Parts of the standard library that no program in a guest asks for.
+# Parts of the standard library that no program in a guest needs.
 PYTHON_LEAVES = {"__pycache__", "test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip",
                  "pydoc_data", "turtledemo", "distutils", "dist-packages"}
 PYTHON_MODULES = ("_tkinter", "_dbm", "nis.", "_test", "_xxtest")
 
 
 class Initramfs:
-    """Collects files, then writes them as one newc archive."""
+    """Collects files and writes them as a newc archive."""
 
     def __init__(self, programs=()):
         self.entries = {}
@@ -93,7 +93,7 @@ class Initramfs:
             self.program(name)
 
     def directory(self, path):
-        """A directory and those above it."""
+        """A directory and the directories above it."""
         path = path.strip("/")
         while path and path not in self.entries:
             self.entries[path] = (stat.S_IFDIR | 0o755, b"")
@@ -121,7 +121,7 @@ class Initramfs:
         self.entries[self.place(guest)] = (stat.S_IFREG | mode, host.read_bytes())
 
     def tree(self, host, guest):
-        """A directory of the host with all it has; programs bring libraries."""
+        """A directory of the host with its content, and the libraries of its programs."""
         host = Path(host)
         if not host.is_dir():
             raise Failure(f"the guest needs {host}/, which is not there")
@@ -177,8 +177,8 @@ class Initramfs:
     def python(self):
         """The host's Debian python3 with its standard library, compiled.
 
-        Compiled files lie where sources would, so that the guest neither compiles them
-        nor compares time stamps, which it does not have.
+        Compiled files lie in the place of the sources. The guest then neither compiles
+        sources nor compares time stamps, which the archive does not have.
         """
         python = "/usr/bin/python3"
         if not os.path.exists(python):
@@ -199,7 +199,7 @@ class Initramfs:
                     self.libraries(src)
 
     def write(self, path):
-        """The archive."""
+        """Write the archive."""
         with open(path, "wb") as f:
             for i, (name, (mode, data)) in enumerate(sorted(self.entries.items())):
                 major, minor = 0, 0
@@ -210,7 +210,7 @@ class Initramfs:
 
     @staticmethod
     def record(f, ino, name, mode, data, major, minor):
-        """One newc member."""
+        """Write a member of the archive."""
         fields = (ino, mode, 0, 0, 1, 0, len(data), 0, 0, major, minor, len(name) + 1, 0)
         f.write(b"070701" + b"".join(b"%08x" % x for x in fields))
         f.write(name.encode() + b"\0" + b"\0" * (-(110 + len(name) + 1) % 4))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results out of TAP and KTAP text.
+"""Results of TAP and KTAP text.
 
 Nested results are indented (KUnit) or carry "# " per level (kselftest). Only
-leaves count: the line that sums up a subtest does not count again, unless it
-says "not ok" where no leaf below it did. A plan that promised more results
-than came, and a text without results, are failures of their own.
+leaves count: the line that sums up a subtest counts only if it says "not ok"
+and no leaf below it does. A plan with more results than the text has, and a
+text without results, are failures too.
 """
 
 import re

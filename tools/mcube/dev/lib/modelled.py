@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest whose caches and DRAM are modelled by tools/mcube/model/.
 
-A Model is a machine description, perhaps with some keys changed. It gives QEMU
-the arguments that the plugin needs, and the guest's kernel the address map
-that belongs to the machine, since CPUID describes none:
+A Model is a machine description, in which the caller may change keys. It gives QEMU
+the arguments that the plugin needs, and gives the guest's kernel the address map of
+the machine, because CPUID does not describe the map:
 
     Guest(image(), smp=2, mem="1G", model="small")
     Guest(image(), smp=2, mem="1G", model=Model("small", {"prefetch.kind": "next"}))
 
-All figures of such a guest are simulated; Documentation/mm/mcube/model.rst
-says what is in them and what is not.
+All figures of such a guest are simulated. Documentation/mm/mcube/model.rst says
+what the figures include and what they leave out.
 """
 
 import os
@@ -66,12 +66,14 @@ class Model:
         return " ".join(words)
 
     def arguments(self, guest, mib, work):
-        """QEMU arguments; RAM has to be the first memory object there is."""
+        """QEMU arguments; RAM has to be the first memory object."""
         if mib > MOST_MIB:
             raise Failure(f"a modelled guest cannot have {mib} MiB",
-                          f"give it at most {MOST_MIB}M: all below the hole for devices")
+                          f"use at most {MOST_MIB}M, so that all memory lies below the hole "
+                          "for devices")
         if guest.nodes > 1 or guest.slots or guest.multi:
-            raise Failure("a modelled guest has one node, no memory slots, and CPUs in turn")
+            raise Failure("a modelled guest has one node, no memory slots, and CPUs that take "
+                          "turns")
         shared = os.path.join(work, "model")
         keys = "".join(f",{k}={str(v).replace(',', ',,')}" for k, v in self.keys.items())
         return ["-object", f"memory-backend-ram,id=ram0,size={mib}M",

@@ -3,11 +3,12 @@
 
 A patch is a mail: headers, blank line, message, "---", diff (-p1). Private
 headers, which never leave the repository:
-  X-Mcube-Adds: overlay files that come in with the commit: paths, globs
+  X-Mcube-Adds: overlay files that the commit adds: paths, globs
       ("*" stays within one directory, "**" or a closing "/" does not)
   X-Mcube-Config: config symbols that exist from this commit on
+  X-Mcube-Room: room that edits of existing files count for (budget.py)
 The overlay is every file that lies at its path in the kernel tree, and the
-files that MOVED places elsewhere. Paths here are those of the kernel tree.
+files that MOVED places elsewhere. Paths here are paths in the kernel tree.
 Files that only drive this repository (REPO_ONLY) are not part of the overlay.
 """
 
@@ -27,7 +28,7 @@ JUNK = re.compile(r"(^|/)(__pycache__/|\.)|\.(o|orig|rej|pyc|new\d*)$|~$")
 
 
 def home(path):
-    """The file of the repository that is laid at a path of the kernel tree."""
+    """The file of the repository that `make tree` lays at a path of the kernel tree."""
     moved = ROOT / MOVED.get(path, path)
     return moved if moved.is_file() else ROOT / path
 
@@ -65,12 +66,12 @@ class Patch:
         self.name = name
         path = PATCHES / name
         if not path.is_file():
-            raise Failure(f"patches/series names {name}, which is not there",
-                          "add the file or take the line out of patches/series")
+            raise Failure(f"patches/series names {name}, which does not exist",
+                          "add the file or remove the line from patches/series")
         self.parse(path.read_text("utf-8"))
 
     def parse(self, text):
-        """Split the mail into headers, message and one diff per file."""
+        """Split the mail into headers, message and a diff per file."""
         head, _, rest = text.partition("\n\n")
         self.headers = []
         for line in head.splitlines():
@@ -125,7 +126,7 @@ class Patch:
 
     @property
     def adds(self):
-        """Globs of the overlay files that the commit brings in."""
+        """Globs of the overlay files that the commit adds."""
         return self.header("X-Mcube-Adds").split()
 
     @property
@@ -162,7 +163,7 @@ def series():
 
 
 def claims(patches, files):
-    """({overlay path: index of its patch}, [what is wrong])."""
+    """({overlay path: index of its patch}, [finding])."""
     owner, wrong = {}, []
     everything = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co",
                                  "--exclude-standard"], text=True,
@@ -182,5 +183,5 @@ def claims(patches, files):
     for f in files:
         if f not in owner:
             wrong.append(f"{f}: no patch claims it; add it to X-Mcube-Adds of the "
-                         "patch that it comes in with")
+                         "patch that adds it")
     return owner, wrong

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where the kernel source comes from.
+"""The kernel source that the series is based on.
 
 The base is Debian's linux-source-6.12 package in the version and with the
 checksum that configs/kernel-base pins. KERNEL_VERSION= takes another version
 from the archive, KERNEL_SRC= a directory (a git tree gives its commit as
-base) or a tarball. unpack() leaves two equal trees: build/linux-base, which
-nothing writes to afterwards, and build/linux, which patches and overlay go
-into. They are full copies, not hard links: an editor that writes in place
-must not reach the pristine tree.
+base) or a tarball. unpack() makes two equal trees: build/linux-base, which
+nothing writes to afterwards, and build/linux, which gets patches and overlay.
+The trees are full copies, not hard links, because an editor that writes in
+place must not change build/linux-base.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def point(version):
 
 
 def check_tested(version):
-    """Say so when the base lies outside the range that was tested."""
+    """Print a note if the base lies outside the tested range."""
     low, high = pinned()["TESTED"].split()
     if not point(low) <= point(version) <= point(high):
         say(f"note: {version} is outside the tested range {low} to {high}")
@@ -147,7 +147,7 @@ def choose():
 
 
 def makefile_version(path):
-    """VERSION.PATCHLEVEL.SUBLEVEL of a source tree; refuses what is not 6.12."""
+    """VERSION.PATCHLEVEL.SUBLEVEL of a source tree; fails if it is not 6.12."""
     try:
         text = (Path(path) / "Makefile").read_text("utf-8")
     except OSError as e:
@@ -165,7 +165,7 @@ def makefile_version(path):
 
 
 def read_base():
-    """What build/linux-base holds, or None."""
+    """Record of build/linux-base, or None."""
     try:
         return json.loads((STATE / "base.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -173,7 +173,7 @@ def read_base():
 
 
 def base_line(base):
-    """The base as a cover letter and the messages name it."""
+    """Name of the base in the cover letter and in messages."""
     if base["kind"] == "debian":
         return f"Debian linux-source-6.12 {base['version']}"
     return f"Linux {base['release']}"

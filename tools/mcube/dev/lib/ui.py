@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the driver scripts say while they work.
+"""Messages of the driver scripts: progress and errors.
 
-Long work is a list of named steps: each prints its number, the time since
-the start and what comes next, so that a person always knows where it is.
-An error names what went wrong and what to do about it, without a traceback.
+Long work is a list of named steps. Each step prints its number, the time since
+the start and the next step, so that a person can follow the work. An error says
+what went wrong and what to do about it, without a traceback.
 """
 
 import collections
@@ -35,7 +35,7 @@ def say(text):
 
 
 class Steps:
-    """Announces the steps of one job in order; unneeded ones may be left out."""
+    """Announces the steps of a job in order; the caller may leave steps out."""
 
     def __init__(self, job, names):
         self.job, self.names, self.start = job, list(names), time.monotonic()
@@ -55,7 +55,7 @@ class Steps:
 
 
 def sh(*argv, **kw):
-    """Run a command; its failure is a Failure with the end of its output."""
+    """Run a command; if it fails, raise Failure with the end of its output."""
     argv = [str(a) for a in argv]
     quiet = kw.pop("quiet", True)
     if quiet:
@@ -70,7 +70,7 @@ def sh(*argv, **kw):
 
 
 def write_if_changed(path, data, mode=None):
-    """Write bytes through a new file, only where they differ; True if written."""
+    """Write bytes through a new file, only if they differ; True if written."""
     path = Path(path)
     if path.is_file() and not path.is_symlink() and path.read_bytes() == data:
         if mode is None or (path.stat().st_mode & 0o777) == mode:
@@ -85,10 +85,10 @@ def write_if_changed(path, data, mode=None):
 
 @contextmanager
 def lock(name):
-    """One at a time per build directory; says so when it waits for another command.
+    """A lock per build directory and name; prints a line if it waits for another command.
 
-    Threads of this command wait for each other first, and say nothing: guests that run
-    side by side share a disk image, and the wait is for the first guest to make it.
+    Threads of the same command wait for each other silently: guests that run side by side
+    share a disk image, and wait until the first guest has made it.
     """
     BUILD.mkdir(parents=True, exist_ok=True)
     with OWN_LOCKS[name], open(BUILD / f".lock-{name}", "w", encoding="utf-8") as f:
