@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """The upstream mm kselftests on three kernels, side by side.
 
-A fixed list of tests runs on the unpatched kernel, on the patched kernel with the
-mcube allocator off, and with it on, in equal guests with two nodes. The result of a test
-is its exit status and how many of its cases passed, failed and were skipped;
-the allocator is right if a row says the same three times. Some of these tests race
-against the clock: a row that differs is run again, and counts as "varies" if
-all three kernels have given one and the same result. The guests run side by side,
-so that what slows the host down slows all three. Prints a table and writes
+A fixed list of tests runs on three kernels: the unpatched kernel, the patched kernel with
+the mcube allocator off, and the patched kernel with the allocator on. The guests are equal
+and have two nodes. The result of a test is its exit status and the number of its cases that
+passed, failed and were skipped. The allocator is right if a row has the same result three
+times. Some of the tests depend on time: a row that differs is run again, and counts as
+"varies" if all three kernels have given a common result. The guests run side by side, so
+that a slow host slows all three down. The script prints a table and writes
 build/results/mm-selftests.json.
 """
 
@@ -25,9 +25,9 @@ from lib.ui import BUILD, Failure, Steps, say
 from mcube_cmd.term import print_table
 from qemu import Guest, image
 
-# Name: command in the mm selftests' directory. Left out: khugepaged, which does
-# not compile in 6.12.117, and tests that need modules, 32-bit programs or more
-# memory than the guest has.
+# Name: command in the directory of the mm selftests. The list leaves out khugepaged,
+# which does not compile in 6.12.117, and tests that need modules, 32-bit programs or
+# more memory than the guest has.
 TESTS = {
     "compaction": "compaction_test", "cow": "cow", "droppable": "droppable",
     "gup basic": "gup_test -u", "gup fast": "gup_test -a",
@@ -65,17 +65,17 @@ VARIANTS = {"unpatched": ("base", ""), "store off": ("test", ""),
 
 
 def build():
-    """Build the tests once, from the unpatched sources' own Makefile."""
+    """Build the tests once, by the kernel's own Makefile of the selftests."""
     log = BUILD / "mm-selftests.log"
     log.unlink(missing_ok=True)
     out = BUILD / "test"
     kbuild.kmake(TREE, out, "headers", log=log)
     with open(log, "a", encoding="utf-8") as f:
-        # -k: one upstream test that does not compile must not cost the others.
+        # -k: make builds the other tests if an upstream test does not compile.
         subprocess.run(["make", "-C", str(TREE / "tools/testing/selftests"),
                         f"O={out}", "TARGETS=mm", "-k", f"-j{ui.JOBS}"], stdout=f,
                        stderr=f, check=False, env=kbuild.environment())
-    # Their Makefile leaves these beside the sources, in spite of O=.
+    # The Makefile of the tests leaves these files beside the sources in spite of O=.
     for name in ("local_config.h", "local_config.mk"):
         (TREE / "tools/testing/selftests/mm" / name).unlink(missing_ok=True)
     folder = out / "kselftest/mm"
@@ -88,7 +88,7 @@ def build():
 
 
 def script(tests, setup, limit):
-    """What the guest runs: each test with a time limit, its output kept."""
+    """Script of the guest: runs each test with a time limit and keeps its output."""
     lines = [setup, "cd /mm; mount -o remount,size=50% /tmp",
              "echo 128 > /proc/sys/vm/nr_hugepages",
              "echo 1 > /proc/sys/vm/overcommit_memory",
@@ -105,7 +105,7 @@ def script(tests, setup, limit):
 
 
 def outcome(status, text):
-    """One word and the counts of cases."""
+    """A word for the exit status, and the counts of cases."""
     word = {0: "pass", 4: "skip", 124: "timeout", 137: "timeout"}.get(status, "fail")
     cases = ktap.parse(text) if re.search(r"^\s*(not )?ok \d", text, re.M) else []
     count = [sum(s == k for _, s in cases) for k in ("ok", "not ok", "skip")]
@@ -113,7 +113,7 @@ def outcome(status, text):
 
 
 def variant(name, folder, args, tests):
-    """One guest; {test: outcome}."""
+    """Run a guest; ({test: outcome}, state of the console)."""
     flavor, setup = VARIANTS[name]
     guest = Guest(image(flavor), smp=4, mem="3G", nodes=2, programs=["timeout"],
                   allow=r"Memory failure|soft offline|hwpoison|MCE: Killing uffd-unit")
@@ -136,14 +136,14 @@ def variant(name, folder, args, tests):
 
 
 def variants(folder, args, tests):
-    """All guests at once; [(kernel, ({test: outcome}, console))]."""
+    """Run all guests at once; [(kernel, ({test: outcome}, state of the console))]."""
     with concurrent.futures.ThreadPoolExecutor(len(VARIANTS)) as pool:
         return list(zip(VARIANTS, pool.map(
             lambda name: variant(name, folder, args, tests), VARIANTS)))
 
 
 def common(got, test):
-    """A result that every kernel has given, if there is one."""
+    """Results that every kernel has given."""
     return set.intersection(*(set(got[v][test]) for v in VARIANTS))
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The built tree: base + patches + overlay, and edits back out of it.
+"""The tree in build/linux: base + patches + overlay, and edits back into these.
 
-  tree    make build/linux what base, patches and overlay say; only files
-          whose content differs are written, so that builds stay incremental
+  tree    make build/linux from base, patches and overlay; only files whose
+          content differs are written, so that builds stay incremental
   refresh take edits made in build/linux back into patches/ and the overlay
   check   prove that base + patches + overlay == build/linux
 
-build/state/tree.json holds the checksum of every file that `tree` laid, which
-is how an edit made in build/linux is told from a change of the repository.
+build/state/tree.json holds the checksum of every file that `tree` laid. The
+checksums distinguish an edit in build/linux from a change of the repository.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def apply_series(patches, base, folder=None, after=None):
 
 
 def wanted(base, patches=None):
-    """Every file that the tree has beyond or unlike the base: {path: bytes}."""
+    """Every file of the tree that is new or differs from the base: {path: bytes}."""
     patches = series() if patches is None else patches
     out = apply_series(patches, base)
     for path in overlay_files():
@@ -114,7 +114,7 @@ def mode_of(path):
 
 
 def changed_in_tree(state):
-    """Paths of laid files whose content in build/linux is no longer what was laid."""
+    """Paths of files whose content in build/linux changed after `tree` laid them."""
     out = []
     for path, old in state.items():
         file = TREE / path
@@ -209,7 +209,7 @@ def make_diff(path, old, new):
 
 
 def refresh(patch_name=None):
-    """`make refresh`: edits in build/linux go back to where they belong."""
+    """`make refresh`: take edits in build/linux back into patches and overlay."""
     base, state = read_base(), read_state()
     if not base or not state and not TREE.is_dir():
         raise Failure("there is no build/linux yet", "run 'make tree' first")
@@ -283,7 +283,7 @@ def refresh(patch_name=None):
 
 
 def check():
-    """`make overlay-check`: prints what differs; 1 if anything does."""
+    """`make overlay-check`: print the differences; 1 if there are any."""
     base = read_base()
     if not base:
         raise Failure("there is no build/linux yet", "run 'make tree' first")
@@ -325,7 +325,7 @@ def run():
     parser.add_argument("command", choices=["tree", "refresh", "check"])
     parser.add_argument("--force", action="store_true",
                         help="tree: throw edits in build/linux away")
-    parser.add_argument("--patch", help="refresh: patch for edits that none owns yet")
+    parser.add_argument("--patch", help="refresh: patch for edits that no patch owns yet")
     args = parser.parse_args()
     with ui.lock("tree"):
         if args.command == "tree":

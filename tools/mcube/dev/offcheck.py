@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""With the options off, the patched kernel has to be the unpatched one.
+"""With the options off, the patched kernel has to equal the unpatched kernel.
 
-Compiles the objects of every existing C file that the series touches (and the
-four that matter most, touched or not) from both trees with the same
-configuration, then compares what ends up in memory: the bytes of every
-allocated section and the relocations by symbol. Line numbers are the one
-thing that may differ: in __bug_table, and in names made with __LINE__.
+The script compiles the objects of every existing C file that the series
+touches, and of four important files in any case, from both trees with the same
+configuration. It then compares the parts that end up in memory: the bytes of
+every allocated section, and the relocations by symbol. Only line numbers may
+differ: in __bug_table, and in names made with __LINE__.
 
-A self-test proves on the real objects that a changed constant and a changed
-call are caught and that a changed line number is not.
+A self-test proves on the real objects that the comparison finds a changed
+constant and a changed call and ignores a changed line number.
 """
 
 import argparse
@@ -64,13 +64,13 @@ class Elf:
 
     @staticmethod
     def plain(name):
-        """A name without what __LINE__, __COUNTER__ and the compiler number."""
+        """A name without the numbers of __LINE__, __COUNTER__ and the compiler."""
         name = re.sub(r"\.(\d+)(?=\.|$)", "", name)
         return re.sub(r"\d+", "N", name) if "__initcall" in name or "UNIQUE_ID" in name \
             else name
 
     def symbol(self, symbol):
-        """Name of a symbol; that of its section where it has none."""
+        """Name of a symbol, or of its section if the symbol has no name."""
         at = symbol["st_shndx"]
         return self.plain(symbol.name or (self.table[at].name if isinstance(at, int) else ""))
 
@@ -109,7 +109,7 @@ def compare(a, b):
 
 
 def self_test(data):
-    """The comparison must catch a constant and a call, and let a line pass."""
+    """Prove that the comparison finds a constant and a call, and ignores a line number."""
     elf = Elf(data)
 
     def poke(section, offset, width=1):
@@ -142,7 +142,7 @@ def objects():
 
 
 def build_objects(steps):
-    """Compile both sides; returns the objects that this configuration has."""
+    """Compile the objects from both trees; returns their names."""
     log = BUILD / "off-check.log"
     log.unlink(missing_ok=True)
     names = objects()
@@ -159,7 +159,7 @@ def build_objects(steps):
 
 
 def run():
-    """Command line: one verdict per object."""
+    """Command line: a verdict per object."""
     argparse.ArgumentParser(description=__doc__,
                             formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     steps = Steps("off-check", ["compile unpatched", "compile patched, options off",

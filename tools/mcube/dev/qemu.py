@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run a script in a QEMU guest with one of the built kernels.
 
-The console goes to a log with host timestamps and is searched for splats; the
-script's own output arrives on a channel of its own, so that kernel messages
-never land in the middle of a test result; what the script leaves in /results
-comes back as a directory. A run fails on a splat, a time-out, a guest that
-died and a script that returned nonzero.
+The console goes to a log with host timestamps and is searched for splats. The
+output of the script arrives on a separate channel, so that kernel messages never
+land in the middle of a test result. Files that the script leaves in /results
+come back as a directory. A run fails on a splat, on a time-out, if the guest
+dies, and if the script returns nonzero.
 
     qemu.py --nodes 2 --smp 4 --program numactl --file prog:/guest/prog script.sh
     qemu.py --interactive
 
-The script may ask the host for things by a line of output of its own:
+The script may send a request to the host as a line of output:
     ##host: add-memory 128M 1      hot-add memory to node 1 (needs --slots)
 """
 
@@ -41,15 +41,15 @@ SPLAT = re.compile(
     r"INFO: rcu.*(stall|detected)|soft lockup|hard LOCKUP|workqueue lockup|"
     r"Bad page (state|map)|corruption\b|ODEBUG:|unable to handle|double fault|"
     r"page_owner tracking data corrupt|sleeping function called|DEADLOCK")
-# For want of memory, one that did not offer itself as tests do.
+# A process that the OOM killer killed, other than tests, which raise their oom_score_adj.
 KILLED = re.compile(r"Killed process (\d+ \([^)]*\)).* oom_score_adj:0$")
 APPEND = ("console=ttyS0 panic=-1 oops=panic watchdog_thresh=60 "
           "rcupdate.rcu_cpu_stall_timeout=120 sysctl.kernel.hung_task_timeout_secs=300")
-# Without enhanced rep movsb and stosb: the kernel then clears and copies pages by words.
-# The emulator runs each step of them as an instruction with accesses of its own, and
-# bytes, where hardware moves a line or so at a time, take eight times as many.
+# Without enhanced rep movsb and stosb the kernel clears and copies pages by words. The
+# emulator runs each iteration as an instruction with its own accesses, so bytes take eight
+# times as many iterations. Hardware moves about a line at a time.
 CPU = "max,-erms"
-# Where guests leave their logs; a command that boots them repeatedly sets another.
+# Folder of the logs of guests; a command that boots guests repeatedly sets another folder.
 LOGS = BUILD / "guest"
 
 
@@ -62,7 +62,7 @@ def kibibytes(text):
 
 
 class Result:
-    """What a run gave."""
+    """Result of a run."""
 
     def __init__(self):
         self.status, self.output, self.splats, self.kills = None, "", [], []
@@ -75,7 +75,7 @@ class Result:
         return self.status == 0 and not self.splats and not self.timed_out
 
     def why(self):
-        """One line on what went wrong."""
+        """A line about what went wrong."""
         if self.splats:
             return f"kernel splat: {self.splats[0]} ({len(self.splats)} in all)"
         if self.timed_out:
@@ -89,7 +89,7 @@ class Result:
 
 
 class Guest:
-    """A machine to run scripts in; one run each."""
+    """A machine that runs one script."""
 
     def __init__(self, kernel, **opt):
         self.kernel = Path(kernel)
@@ -114,24 +114,26 @@ class Guest:
         if self.icount:
             words.append("nokaslr norandmaps")
         elif not self.model:
-            # Its frequency is measured at boot. On a busy host the result was wrong by a
-            # factor of 35 in one boot of 41, and a test of 300 s timed out after 10 s.
+            # The kernel measures the frequency of the time stamp counter at boot. On a busy
+            # host the result was wrong by a factor of 35 in one boot of 41, and a test of
+            # 300 s timed out after 10 s.
             words.append("tsc=unstable")
         if self.slots:
             words.append("memhp_default_state=online")
         if self.model:
             words.append(self.model.boot_parameters())
             if self.icount:
-                # Its calibration spins for half a minute, and fails on counted time.
+                # The calibration of the local APIC timer spins for half a minute, and fails
+                # on counted time.
                 words.append("nolapic_timer")
         return " ".join(words + [self.append])
 
     def argv(self, work, interactive=False):
         """QEMU command."""
         mib = kibibytes(self.mem) >> 10
-        # pc's ACPI tables work out interrupt routing in a loop. The debug kernel, which
-        # is what runs on CPUs in parallel, took half a minute for it with the host busy;
-        # then ACPI gives a loop up, and devices have no interrupt. In q35's it is a table.
+        # The ACPI code of machine pc finds interrupt routes in a loop. The debug kernel, whose
+        # guest CPUs run in parallel, needed half a minute for it on a busy host; after that
+        # time ACPI aborts a loop, and devices have no interrupt. q35 has a table instead.
         out = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
                "-display", "none", "-machine", "q35" if self.multi else "pc", "-cpu", CPU,
                *(self.model.arguments(self, mib, work) if self.model else ()),
@@ -142,10 +144,10 @@ class Guest:
             out += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off",
                     "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1"]
         else:
-            # With CPUs in parallel a guest that kept flipping a static key died of
-            # an int3 oops, probably by a stale translation of the instruction being
-            # patched. It has not been seen in one thread; a kernel without
-            # CONFIG_JUMP_LABEL patches nothing there.
+            # With CPUs in parallel, a guest that kept flipping a static key died of an
+            # int3 oops, probably by a stale translation of the instruction being patched.
+            # The oops was never seen in a single thread, and a kernel without
+            # CONFIG_JUMP_LABEL does not patch static keys.
             out += ["-accel", f"tcg,thread={'multi' if self.multi else 'single'}"]
         slots = f",slots={self.slots},maxmem={mib + 8192}M" if self.slots else ""
         out += ["-m", f"{mib}M{slots}"]
@@ -165,8 +167,8 @@ class Guest:
                     "-device", f"virtio-blk-pci,drive=d{i}"]
         if interactive:
             return out + ["-serial", "mon:stdio"]
-        # Served by another thread of QEMU, the channels would interrupt the guest after
-        # a time that no instruction count tells.
+        # If another thread of QEMU served the channels, their interrupts would come after
+        # a number of instructions that varies.
         serial = "virtio-serial-pci" + (",ioeventfd=off" if self.icount else "")
         return out + ["-serial", "stdio", "-device", serial,
                       "-chardev", f"file,id=out,path={work}/out",
@@ -248,7 +250,7 @@ class Guest:
         result.seconds = time.monotonic() - start
 
     def console_line(self, line, now, log, result):
-        """Log one line of the console; note splats and the guest's own marks."""
+        """Log a line of the console; record splats and the marks of the guest's init."""
         log.write(f"[{now:8.2f}] {line}\n")
         log.flush()
         if m := re.search(r"mcube-guest: up after", line):
@@ -261,7 +263,7 @@ class Guest:
             result.kills.append(m[1])
 
     def follow(self, out, pending):
-        """Show what the script printed since; carry out its requests."""
+        """Show new output of the script; carry out its requests."""
         pending += out.read()
         *lines, pending = pending.split("\n")
         for line in lines:
@@ -281,7 +283,7 @@ class Guest:
                                 "node": node})
 
     def qmp(self, command, arguments):
-        """One QMP command."""
+        """Send a QMP command."""
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(str(self.qmp_path))
             f = s.makefile("rw")
@@ -308,7 +310,7 @@ def run():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("script", nargs="?", type=Path, help="shell script for the guest")
     parser.add_argument("--flavor", default="test", help="build/FLAVOR's kernel")
-    parser.add_argument("--kernel", type=Path, help="a bzImage instead")
+    parser.add_argument("--kernel", type=Path, help="bzImage to use in place of a flavor")
     parser.add_argument("--smp", type=int, default=4)
     parser.add_argument("--mem", default="2G")
     parser.add_argument("--nodes", type=int, default=1, help="NUMA nodes")
@@ -322,13 +324,13 @@ def run():
     parser.add_argument("--kunit", action="store_true", help="let KUnit suites run at boot")
     parser.add_argument("--drive", action="append", default=[], help="raw disk image")
     parser.add_argument("--program", action="append", default=[],
-                        help="program of the host to bring along, with libraries")
+                        help="program of the host for the guest, with its libraries")
     parser.add_argument("--file", action="append", default=[], metavar="HOST:GUEST")
     parser.add_argument("--tree", action="append", default=[], metavar="HOST:GUEST")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--timeout", type=float, default=600, help="seconds")
     parser.add_argument("--allow", help="expression for splats that are expected")
-    parser.add_argument("--name", default="guest", help="build/guest/NAME gets the logs")
+    parser.add_argument("--name", default="guest", help="logs go to build/guest/NAME")
     parser.add_argument("--interactive", action="store_true", help="a shell prompt")
     args = parser.parse_args()
     if not args.script and not args.interactive:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The stages of `make test` that boot guests, again and again.
 
-A race or a bound that is too tight fails in one run of many. A failure stops nothing:
-all runs are done, and the failures are listed at the end. build/repeat/NN/ has the
-console and the output of every guest of run NN, build/results/repeat.json has
+A race, or a bound that is too tight, fails in one run of many. The script continues after a
+failure and lists all failures at the end. build/repeat/NN/ has the console and the output of
+every guest of run NN. build/results/repeat.json has
 
     parameters  times, stages, minutes
     rows        per run and stage: seconds, passed, failed, skipped, failures
@@ -24,7 +24,7 @@ from lib import ui
 from lib.ui import BUILD, Failure, Steps, say
 import qemu
 
-# Name: flavor of the kernel, function of the minutes of a stress.
+# Name: (flavor of the kernel, function that takes the minutes of a stress).
 STAGES = {
     "kunit": ("test", lambda minutes: guests.kunit()),
     "kselftest": ("test", lambda minutes: guests_kselftest.plain()),
@@ -34,7 +34,7 @@ STAGES = {
 
 
 def run_stage(stage, number, minutes, folder):
-    """Run a stage once and keep its logs; the row of the results."""
+    """Run a stage once and keep its logs; returns the row of the results."""
     qemu.LOGS = folder / stage
     start = time.monotonic()
     try:
@@ -55,13 +55,13 @@ def run_stage(stage, number, minutes, folder):
 
 
 def summary(rows):
-    """How many runs there were and in how many of them a case failed."""
+    """Number of runs, and of runs in which a case failed."""
     return {"runs": len({r["run"] for r in rows}),
             "failed": len({r["run"] for r in rows if r["failed"]})}
 
 
 def save(parameters, rows):
-    """The results so far."""
+    """Write the results so far."""
     ui.write_if_changed(BUILD / "results/repeat.json", json.dumps(
         {"parameters": parameters, "rows": rows, "summary": summary(rows)},
         indent=1).encode())

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The commits of build/branch as mail, and proofs that they apply and build.
+"""The commits of build/branch as mail, and proofs that the commits apply and build.
 
   emit    build/series/: cover letter and numbered mails for git am
   check   git am on several 6.12.y point releases of the archive
   bisect  link a tiny kernel at every commit, with all options on and off
 
-All three renew the branch first; see branch.py.
+All three commands renew the branch first; see branch.py.
 """
 
 import argparse
@@ -25,7 +25,7 @@ OUT = BUILD / "series"
 
 
 def cover_letter(path, base, author):
-    """Put the words of patches/cover into the cover letter that git made."""
+    """Put the text of patches/cover into the cover letter that git made."""
     words = PATCHES / "cover"
     change = None
     if words.is_file():
@@ -48,7 +48,7 @@ def cover_letter(path, base, author):
 
 
 def emit(quiet=False):
-    """build/series/: the mails."""
+    """Write the mails to build/series/."""
     base, patches = branch.make()
     shutil.rmtree(OUT, ignore_errors=True)
     git("format-patch", "-q", "-n", "--cover-letter", "-M", "--stat=72", "-o", OUT,
@@ -104,7 +104,7 @@ def check(count):
 
 
 def check_out(commit):
-    """build/bisect/tree becomes the source of a commit; returns it."""
+    """Check a commit out into build/bisect/tree; returns that folder."""
     folder = BUILD / "bisect"
     tree = folder / "tree"
     tree.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def check_out(commit):
 
 
 def bisect(only):
-    """Link a tiny kernel at each commit, or those only, options on and off."""
+    """Link a tiny kernel at each commit or the chosen commits, with options on and off."""
     _, patches = branch.make()
     commits = git("rev-list", "--reverse", "base..mcube").split()
     wanted = [p for p in patches if not only or p.name[:4] in only]
@@ -152,9 +152,9 @@ def run():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["emit", "check", "bisect"])
     parser.add_argument("--count", type=int, default=3,
-                        help="check: point releases needed at least")
+                        help="check: least number of point releases")
     parser.add_argument("--only", nargs="+", metavar="NNNN",
-                        help="bisect: these patches alone, by their numbers")
+                        help="bisect: numbers of the patches to build")
     args = parser.parse_args()
     with ui.lock("series"):
         if args.command == "emit":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """`make test` and its quick tier `make check`.
 
-Runs the stages in order, from the quickest to the slowest, and goes on after
-a failure so that one run tells everything. A stage whose input is missing
-fails; nothing is passed over in silence. The last line is the count, and
+The script runs the stages in order, from the quickest to the slowest, and continues
+after a failure, so that one run shows all failures. A stage whose input is missing
+fails; the script never omits a stage silently. The last line has the counts, and
 build/results/test.json has every case by name.
 """
 
@@ -30,14 +30,14 @@ MODEL = ROOT / "tools/mcube/model/tests"
 
 
 def units(folder, out):
-    """Pure units in user space, under ASan and UBSan."""
+    """Units in user space, under ASan and UBSan."""
     if not (folder / "Makefile").is_file():
         raise Failure(f"{folder}/Makefile is missing")
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     got = subprocess.run(["make", "-C", str(folder), "check", f"O={BUILD / out}"],
                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          check=False, env=env)
-    # One TAP document for each binary; their plans must not be mixed.
+    # Each binary prints a TAP document; their plans must not be mixed.
     results = []
     for part in re.split(r"^(?:K?TAP version .*)$", got.stdout, flags=re.M):
         if re.search(r"^\s*(not )?ok \d", part, re.M):
@@ -71,13 +71,13 @@ def lints():
 
 
 def command(name, *argv):
-    """A script whose exit status is the case."""
+    """A script as a case: its exit status decides."""
     got = subprocess.run([str(ROOT / "tools/mcube/dev" / argv[0]), *argv[1:]], check=False)
     return [(name, "ok" if got.returncode == 0 else "not ok")]
 
 
 def off_objects():
-    """One case for each object that has to be unchanged."""
+    """A case for each object that has to be unchanged."""
     names = offcheck.build_objects(lambda step: say(step))
     out = []
     for name in names:
@@ -91,7 +91,7 @@ def off_objects():
 
 
 def build(flavor):
-    """A kernel as a case."""
+    """The build of a kernel as a case."""
     kbuild.build(flavor)
     return [(f"the {flavor} kernel builds", "ok")]
 
@@ -124,7 +124,7 @@ def run():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
-                        help="what needs no kernel: units, command, lint")
+                        help="only stages that need no kernel: units, command, lint")
     parser.add_argument("--minutes", type=float, default=0.5, help="of each short stress")
     args = parser.parse_args()
     if not TREE.is_dir() or not BASE.is_dir():

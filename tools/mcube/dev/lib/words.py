@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Words that the project no longer uses: old names of things, found in any text.
+"""Words that the project no longer uses: a check that finds old names in any text.
 
-A word is sought in names of files too. EXEMPT is for lines that tell of the past.
+The check covers names of files too. EXEMPT is for lines about the past.
 """
 
 import re
@@ -9,8 +9,8 @@ import re
 MCUBE = ("mm/mcube/", "drivers/mcube/", "include/", "tools/mcube/", "tools/testing/", "patches/",
          "Documentation/", "configs/", "README", "Makefile", "Kconfig")
 KERNEL = ("mm/mcube/", "include/", "patches/", "Documentation/mm/", "tools/testing/")
-# An old word stands free or between underscores: mcube_remap, but neither mremap nor ioremap.
-# In C and Python it may follow a line break in a string.
+# An old word is a word or a part between underscores: mcube_remap, but neither mremap nor
+# ioremap. In C and Python an old word may follow a line break in a string.
 LEFT, RIGHT = r"(?:(?<![a-z])|(?<=\\n))", r"(?![a-z])"
 # (expression, what to say instead, path prefixes)
 WORDS = (
@@ -34,7 +34,7 @@ WORDS = (
     (r"\bmcube_place\b|\bmcube_place_(init|for)\b", "block map", MCUBE),
     (r"\b(turns|merge)\.[ch]\b", "quantum, weave", ("tools/mcube/model/",)),
 )
-# (path prefix, expression on the line): what may stay, as it tells of the past.
+# (path prefix, expression on the line): lines about the past, which may stay.
 EXEMPT = (
     ("tools/mcube/dev/lib/words.py", ""),
     ("tools/mcube/dev/tests/words_test.py", ""),
@@ -43,7 +43,7 @@ COMPILED = [(re.compile(word, re.I), instead, where) for word, instead, where in
 
 
 def exempt(path, line):
-    """Is it said that an old word may stand in this line?"""
+    """May an old word stay in this line?"""
     return any(path.startswith(where) and re.search(text, line) for where, text in EXEMPT)
 
 

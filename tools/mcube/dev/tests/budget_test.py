@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What counts for a patch, and for which room."""
+"""Which lines count for a patch, and for which room."""
 
 import unittest
 
@@ -7,7 +7,7 @@ from lib import budget
 
 
 class MadeUp:
-    """A patch without its file."""
+    """A patch without a file."""
 
     def __init__(self, room="", config=(), **diffs):
         self.name, self.config, self.room = "0001-x.patch", list(config), room
@@ -20,7 +20,7 @@ class MadeUp:
 
 
 def rooms(*patches):
-    """Rooms' findings."""
+    """Findings of the budgets of rooms."""
     return budget.rooms(patches, lambda p: {})[1]
 
 

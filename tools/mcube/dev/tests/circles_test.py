@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Circles between files, by include and by symbol, and how they are told."""
+"""Circles between files, by include and by symbol, and the text of findings."""
 
 import subprocess
 import tempfile
@@ -24,7 +24,7 @@ def by_symbol(objects):
 
 
 class CirclesTest(unittest.TestCase):
-    """Circles are found, and what looks like a circle is not."""
+    """The check finds circles, and finds nothing that only looks like a circle."""
 
     def test_headers(self):
         """Two headers that include each other."""
@@ -37,37 +37,37 @@ class CirclesTest(unittest.TestCase):
         self.assertEqual(by_include(a_c=["a"], a_h=[], b_c=["a", "b"], b_h=["a"]), [])
 
     def test_long_way(self):
-        """A circle of three is told once, each file with the next."""
+        """A circle of three files is one finding, each file with the next."""
         got = by_include(a_h=["b"], b_h=["c"], c_h=["a", "d"], d_h=[])
         self.assertEqual(len(got), 1)
         self.assertEqual(got[0].count(" needs "), 3)
         self.assertNotIn("mm/mcube/d", got[0])
 
     def test_two_circles(self):
-        """Circles that share no file are told each."""
+        """Circles that share no file are separate findings."""
         self.assertEqual(len(by_include(a_h=["b"], b_h=["a"], c_h=["d"], d_h=["c"])), 2)
 
     def test_shared_header(self):
-        """A header that all include makes no circle."""
+        """A header that all files include makes no circle."""
         self.assertEqual(by_include(a_c=["internal"], b_c=["internal"], internal_h=[]), [])
 
     def test_areas(self):
-        """Folders that are looked at apart make no circle with each other."""
+        """Files of different areas make no circle with each other."""
         self.assertEqual(by_symbol({"mm/mcube/a": ("a", "b"), "drivers/mcube/b": ("b", "a")}), [])
 
     def test_calls(self):
-        """Two files that call each other, with the names of what they call."""
+        """Two files that call each other; the finding names the functions."""
         got = by_symbol({"mm/mcube/srm/a": ("f g", "h printk"), "mm/mcube/srm/b": ("h", "f g")})
         self.assertEqual(got, ["mm/mcube/srm/a needs h of mm/mcube/srm/b; "
                                "mm/mcube/srm/b needs f, g of mm/mcube/srm/a"])
 
     def test_calls_one_way(self):
-        """Calls in one direction, of oneself, and of the kernel are none."""
+        """Calls in one direction, within a file, and of the kernel make no circle."""
         self.assertEqual(by_symbol({"mm/mcube/a": ("f", "g printk"), "mm/mcube/b": ("g", "g kfree"),
                                     "mm/mcube/c": ("h", "f g")}), [])
 
     def test_many_symbols(self):
-        """Of many symbols the first are named."""
+        """A finding names the first of many symbols."""
         got = by_symbol({"mm/mcube/a": ("a b c d e", "f"), "mm/mcube/b": ("f", "a b c d e")})
         self.assertIn("needs a, b, c and 2 more of mm/mcube/a", got[0])
 

@@ -7,7 +7,7 @@ from lib import doors
 
 
 class DoorsTest(unittest.TestCase):
-    """Each forbidden include is found, each allowed one is not."""
+    """The check finds each forbidden include and no allowed include."""
 
     HEADERS = ("mm/mcube/sysfs.h", "mm/mcube/map/map.h", "mm/mcube/map/internal.h",
                "mm/mcube/alloc/policy.h", "mm/mcube/alloc/recolor.h",
@@ -22,13 +22,13 @@ class DoorsTest(unittest.TestCase):
         return doors.findings(dict.fromkeys(self.HEADERS, "") | {path: f"#include {line}\n"})
 
     def allowed(self, *cases):
-        """None of the includes is found."""
+        """Expect no finding for any of the includes."""
         for path, line in cases:
             with self.subTest(path=path, line=line):
                 self.assertEqual(self.found(path, line), [])
 
     def forbidden(self, *cases):
-        """Each of the includes is found, once, with its file and the reason."""
+        """Expect one finding for each of the includes, with its file and the reason."""
         for path, line, why in cases:
             with self.subTest(path=path, line=line):
                 got = self.found(path, line)
@@ -48,11 +48,11 @@ class DoorsTest(unittest.TestCase):
                        for r in ("map", "alloc", "srm", "ubm", "setcache")))
 
     def test_mm_internal(self):
-        """mm/internal.h is no room's internal.h."""
+        """mm/internal.h is not the internal.h of a room."""
         self.allowed(("mm/mcube/alloc/buddy.c", '"../../internal.h"'))
 
     def test_one_way(self):
-        """Policies see the allocator and the map, and nothing sees the other way."""
+        """Policies may see the allocator and the map, but not the reverse."""
         self.allowed(("mm/mcube/alloc/alloc.c", '"../map/map.h"'),
                      ("mm/mcube/srm/place.c", '"../alloc/policy.h"'),
                      ("mm/mcube/srm/place.c", '"../map/map.h"'),
@@ -67,7 +67,7 @@ class DoorsTest(unittest.TestCase):
                         "may not see"))
 
     def test_private(self):
-        """Nobody outside a room includes a private header of it."""
+        """No file outside a room may include a private header of the room."""
         self.forbidden(("mm/mcube/srm/place.c", '"../alloc/internal.h"', "private to room"),
                        ("mm/mcube/alloc/alloc.c", '"../map/internal.h"', "private to room"),
                        ("mm/mcube/sysfs.c", '"alloc/internal.h"', "private to room"),
@@ -85,7 +85,7 @@ class DoorsTest(unittest.TestCase):
                        ("mm/mcube/ubm/memcg.c", "<mcube/alloc/policy.h>", "may not see"))
 
     def test_hooks(self):
-        """A header of hooks includes what its room may see."""
+        """A header of hooks may include what its room may see."""
         self.allowed(("include/linux/mcube_alloc.h", "<linux/mcube_map.h>"),
                      ("include/linux/mcube_srm.h", "<linux/mcube_alloc.h>"),
                      ("include/trace/events/mcube_srm.h", "<linux/mcube_alloc.h>"),
@@ -94,17 +94,17 @@ class DoorsTest(unittest.TestCase):
                        ("include/linux/mcube_alloc.h", "<linux/mcube_srm.h>", "may not see"))
 
     def test_tests(self):
-        """Tests include everything."""
+        """Tests may include every header."""
         self.allowed(("mm/mcube/tests/bins-kunit.c", '"../alloc/internal.h"'),
                      ("tools/testing/mcube/x_test.c", '"../../../mm/mcube/srm/internal.h"'))
 
     def test_flat(self):
-        """A file beside the rooms belongs to none."""
-        files = {"mm/mcube/srm.h": "", "mm/mcube/store.c": '#include "srm.h"\n'}
+        """A file beside the rooms belongs to no room."""
+        files = {"mm/mcube/srm.h": "", "mm/mcube/core.c": '#include "srm.h"\n'}
         self.assertEqual(doors.findings(files), [])
 
     def test_config(self):
-        """The config symbols around an include are told; other branches do not end them."""
+        """Each include comes with the config symbols of all #if around it."""
         files = {"mm/mcube/map/map.h": ""}
         text = ('#ifdef CONFIG_A\n#if IS_ENABLED(CONFIG_B)\n#include "map.h"\n#endif\n#endif\n'
                 '#include "map.h"\n')

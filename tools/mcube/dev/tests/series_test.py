@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What Kconfig files, Makefiles and MAINTAINERS say at a commit of the series."""
+"""Kconfig files, Makefiles and MAINTAINERS as they are at a commit of the series."""
 
 import unittest
 
@@ -84,12 +84,12 @@ class Kconfig(unittest.TestCase):
     """cut_kconfig()"""
 
     def test_whole(self):
-        """Nothing missing changes nothing, blank lines included."""
+        """A file without missing symbols stays as it is, blank lines included."""
         text = KCONFIG.replace("\nconfig BINS", "\n\n\nconfig BINS")
         self.assertEqual(cut_kconfig(text, set()), text)
 
     def test_root_alone(self):
-        """The first commit: no blocks, no comments of blocks, no empty if."""
+        """The first commit has no blocks, no comments of blocks, and no empty if."""
         got = cut_kconfig(KCONFIG, {"ALLOC", "BINS", "TESTS"}, {"drivers/cube/Kconfig"})
         self.assertEqual(got, KCONFIG[:KCONFIG.index("\nif CUBE")])
 
@@ -100,7 +100,7 @@ class Kconfig(unittest.TestCase):
         self.assertEqual(got, KCONFIG[:begin] + KCONFIG[end:])
 
     def test_lines_that_name_a_missing_symbol(self):
-        """select, default and depends on leave; help text stays."""
+        """Lines with select, default and depends on leave; help text stays."""
         got = cut_kconfig(KCONFIG, {"BINS"})
         self.assertNotIn("BINS", got)
         self.assertIn("\tdepends on ALLOC\n", got)
@@ -110,7 +110,7 @@ class Kconfig(unittest.TestCase):
         self.assertIn("\tdefault BINS\n", got)
 
     def test_symbol_is_a_whole_word(self):
-        """A symbol that merely begins like a missing one stays."""
+        """A symbol whose name only begins like a missing symbol stays."""
         self.assertIn("KUNIT_ALL_TESTS", cut_kconfig(KCONFIG, {"KUNIT_ALL"}))
         text = "config A\n\tbool\n\tdepends on B_C\n"
         self.assertEqual(cut_kconfig(text, {"B"}), text)
@@ -120,11 +120,11 @@ class Makefile(unittest.TestCase):
     """cut_makefile()"""
 
     def test_whole(self):
-        """Nothing to come changes nothing."""
+        """A Makefile without later objects stays as it is."""
         self.assertEqual(cut_makefile(MAKEFILE, "mm/cube", {"mm/other/bins.c"}), MAKEFILE)
 
     def test_objects_of_a_continued_line(self):
-        """Objects of C and assembler files leave, the others move up."""
+        """Objects of C and assembler files leave, and the remaining objects move up."""
         got = cut_makefile(MAKEFILE, "mm/cube", {"mm/cube/table.c", "mm/cube/entry.S"})
         self.assertEqual(got, MAKEFILE.replace("bins.o table.o \\\n\tentry.o alloc/",
                                                "bins.o alloc/"))
@@ -135,7 +135,7 @@ class Makefile(unittest.TestCase):
         self.assertEqual(got, MAKEFILE.replace("core.o map/ sysfs.o", "core.o sysfs.o"))
 
     def test_statements_and_blocks_vanish(self):
-        """An empty statement goes, with its conditional and its comment."""
+        """An empty statement leaves with its conditional and its comment."""
         later = {f"mm/cube/{n}" for n in ("bins.c", "table.c", "entry.S", "alloc/Makefile",
                                           "tests/map-kunit.c", "tests/bins-kunit.c")}
         got = cut_makefile(MAKEFILE, "mm/cube", later)
@@ -153,12 +153,12 @@ class Makefile(unittest.TestCase):
         self.assertEqual(got, MAKEFILE.replace("fill.o batch.o", "fill.o"))
 
     def test_licence_stays(self):
-        """The licence stays where nothing else does."""
+        """The licence stays even if nothing else stays."""
         text = "# SPDX-License-Identifier: GPL-2.0\nobj-y += a.o\n"
         self.assertEqual(cut_makefile(text, "mm/cube", {"mm/cube/a.c"}), text[:text.index("obj")])
 
     def test_long_lines_wrap(self):
-        """What is left of a long statement keeps to 100 columns and loses nothing."""
+        """The rest of a long statement stays within 100 columns and loses no object."""
         names = [f"object_number_{i}.o" for i in range(20)]
         text = "obj-y += " + " \\\n\t".join(names) + "\n"
         got = cut_makefile(text, "mm/cube", {"mm/cube/object_number_0.c"})
@@ -173,7 +173,7 @@ class Maintainers(unittest.TestCase):
     """insert_maintainers()"""
 
     def test_sorted_place(self):
-        """Between its neighbours, without the comments of the file."""
+        """The entry goes between its neighbours, without the comments of the file."""
         got = insert_maintainers(MAINTAINERS, "# a comment\nMCUBE\nM:\tE <e@example.org>\n")
         self.assertEqual(got, MAINTAINERS.replace(
             "NETWORK", "MCUBE\nM:\tE <e@example.org>\n\nNETWORK"))
@@ -185,7 +185,7 @@ class Maintainers(unittest.TestCase):
             "THE REST", "ZRAM\nM:\tE <e@example.org>\n\nTHE REST"))
 
     def test_after_all(self):
-        """At the end of a list without THE REST."""
+        """The entry goes to the end of a list without THE REST."""
         text = MAINTAINERS[:MAINTAINERS.index("\nTHE REST")]
         got = insert_maintainers(text, "ZRAM\nM:\tE <e@example.org>\n")
         self.assertEqual(got, text + "\nZRAM\nM:\tE <e@example.org>\n")

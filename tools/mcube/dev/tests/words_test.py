@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Old words are found where they mean the old thing, and nowhere else."""
+"""The check finds old words in their old meaning, and nothing else."""
 
 import unittest
 from unittest import mock
@@ -13,10 +13,10 @@ def found(line, path="mm/mcube/srm/place.c"):
 
 
 class WordsTest(unittest.TestCase):
-    """Words, their scope, and what is exempt."""
+    """Words, their scope, and exempt lines."""
 
     def test_old_words(self):
-        """Old words and names, with line and new word."""
+        """The check finds old words and names; a finding has the line and the new word."""
         self.assertEqual(words.findings({"README": "x\nThe palette.\n"}),
                          ["README:2: 'palette' is now 'color selector'"])
         for line in ("deals a color", "/* Dealing */", "was dealt", "mcube_rescan()", "remap.h",
@@ -30,7 +30,7 @@ class WordsTest(unittest.TestCase):
                 self.assertTrue(found(line))
 
     def test_others(self):
-        """The kernel's own words, and words that hold an old one."""
+        """Words of the kernel, and words that contain an old word, are no findings."""
         for line in ("a good deal of", "a great deal", "deal with it", "ideal", "mremap(2)",
                      "ioremap(x)", "remap_pfn_range()", "--dry-run", "dry_run(args)", "restore it",
                      "looser", "random seed", "mcube_runtime", "placement", "mcube_placement",
@@ -39,7 +39,7 @@ class WordsTest(unittest.TestCase):
                 self.assertEqual(found(line), [])
 
     def test_scope(self):
-        """A word of one folder is free elsewhere."""
+        """A word that is old in one folder is allowed elsewhere."""
         self.assertTrue(found("see turns.c", "tools/mcube/model/replay.c"))
         self.assertEqual(found("see turns.c", "tools/mcube/demo/run.py"), [])
         self.assertEqual(found("palette", "MAINTAINERS"), [])
@@ -50,7 +50,7 @@ class WordsTest(unittest.TestCase):
                          ["mm/mcube/rescan.c: 'rescan' is now 'reuse'"])
 
     def test_exempt(self):
-        """A line that tells of the past stays."""
+        """A line about the past may stay."""
         path, past = "Documentation/mm/mcube/design.rst", "the palette, as it was named"
         self.assertTrue(found(past, path))
         with mock.patch.object(words, "EXEMPT", (("Documentation/", "as it was named"),)):
