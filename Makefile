@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The driver of the mcube repository. Every target does its own set-up; all
-# output goes under build/ (or BUILD=DIR). The work is done by the commands in
-# tools/mcube/dev/, one idea each; this file only says what needs what.
+# output goes under build/ (or BUILD=DIR). The commands in tools/mcube/dev/ do the
+# work, one purpose each. This file only has the dependencies of the targets.
 
 BUILD ?= $(CURDIR)/build
 export BUILD KERNEL_SRC KERNEL_VERSION JOBS
@@ -11,17 +11,17 @@ TIMES ?= 10
 BENCHES := $(sort $(filter-out lab,$(basename $(notdir $(shell \
 	find tools/mcube/bench -maxdepth 1 -type f -perm -u+x 2>/dev/null)))))
 export PYTHONDONTWRITEBYTECODE := 1
-# Debian's own python3, the one that its modules are installed for.
+# Debian's own python3: Debian installs its Python modules for that python3 only.
 export PATH := /usr/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps tree refresh overlay-check build demo test check stress repeat lint \
 	off-check branch series series-check bisect mm-selftests bench results shell \
 	deb fresh clean
-# One job at a time here: the parallel work is inside each step.
+# One job at a time: each step does its own work in parallel.
 .NOTPARALLEL:
 
-help: ## this text
+help: ## show this text
 	@echo 'mcube: page placement that knows caches and DRAM banks, on Linux 6.12'
 	@echo
 	@echo 'make TARGET [BUILD=DIR] [KERNEL_VERSION=V] [KERNEL_SRC=DIR|TARBALL] [JOBS=N]'
@@ -34,29 +34,29 @@ help: ## this text
 demo: build ## build, boot in QEMU, switch the policies, show what changes
 	@tools/mcube/demo/run.py
 
-test: tree ## everything: units, lint, identity, KUnit, kselftests, short stress
+test: tree ## all tests: units, lint, identity, KUnit, kselftests, short stress
 	@$(DEV)/test.py
 
-check: tree ## the quick tier: user-space units and lint
+check: tree ## quick tests: user-space units and lint
 	@$(DEV)/test.py --quick
 
-build: tree ## the test kernel, in build/test
+build: tree ## build the test kernel in build/test
 	@$(DEV)/kbuild.py test
 
-build-%: tree ## another flavor: build-debug, build-off, build-base
+build-%: tree ## build another flavor: build-debug, build-off, build-base
 	@$(DEV)/kbuild.py $*
 
-shell: build ## a shell prompt in QEMU (SMP=4 MEM=2G NODES=1; MODEL=small: caches modelled)
+shell: build ## shell prompt in QEMU (SMP=4 MEM=2G NODES=1; MODEL=small: modelled caches)
 	@$(DEV)/qemu.py --interactive --smp $(or $(SMP),4) --mem $(or $(MEM),2G) \
 		--nodes $(or $(NODES),1) $(if $(MODEL),--model $(MODEL) --program perf) \
 		--append "$(APPEND)"
 
-stress: tree ## the debug kernel under load, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
+stress: tree ## stress the debug kernel, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
 	@$(DEV)/kbuild.py debug
 	@$(DEV)/guests.py stress --minutes $(MINUTES) $(if $(NODES),--nodes $(NODES)) \
 		$(if $(MEM),--mem $(MEM))
 
-repeat: tree ## KUnit, kselftests, modelled machine, short stress, TIMES=10 in a row (STAGES=kunit)
+repeat: tree ## repeat KUnit, kselftests, modelled machine, stress TIMES=10 times (STAGES=kunit)
 	@$(DEV)/repeat.py --times $(TIMES) $(if $(STAGES),--stages $(STAGES))
 
 mm-selftests: tree ## upstream mm kselftests: unpatched, mcube allocator off, on
@@ -64,25 +64,25 @@ mm-selftests: tree ## upstream mm kselftests: unpatched, mcube allocator off, on
 	@$(DEV)/kbuild.py test
 	@$(DEV)/mm_selftests.py
 
-bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks
+bench: $(addprefix bench-,$(BENCHES)) ## run all benchmarks
 
-bench-%: build ## one benchmark, results in build/results/
+bench-%: build ## run a benchmark, results in build/results/
 	@bench=$$(ls tools/mcube/bench/$*.* 2>/dev/null | head -n 1); \
 	if [ -z "$$bench" ]; then \
 		echo "error: there is no benchmark '$*'" >&2; \
 		echo "what to do: choose from: $(BENCHES)" >&2; exit 1; \
 	fi; "./$$bench" $(ARGS)
 
-results: ## the figures of the documentation, from build/results/
+results: ## write the figures of the documentation from build/results/
 	@$(DEV)/results.py
 
 lint: tree ## checkpatch, sparse, W=1, kernel-doc, codespell, shellcheck, flake8, rooms, budget
 	@$(DEV)/lint.py
 
-off-check: tree ## with the options off, the objects equal the unpatched kernel's
+off-check: tree ## check that with the options off the objects equal the unpatched kernel's
 	@$(DEV)/offcheck.py
 
-tree: deps ## build/linux = kernel source + patches + overlay (FORCE=1: drop edits there)
+tree: deps ## make build/linux = source + patches + overlay (FORCE=1: drop edits there)
 	@$(DEV)/mtree.py tree $(if $(FORCE),--force)
 
 refresh: ## take edits made in build/linux back into patches/ and overlay (PATCH=NNNN)
@@ -91,26 +91,26 @@ refresh: ## take edits made in build/linux back into patches/ and overlay (PATCH
 overlay-check: tree ## prove that source + patches + overlay == build/linux
 	@$(DEV)/mtree.py check
 
-branch: tree ## the series as commits on the kernel source, in the repository build/branch
+branch: tree ## make the series as commits on the kernel source, in build/branch
 	@$(DEV)/branch.py
 
-series: tree ## the series as mail for git am, in build/series/
+series: tree ## write the series as mail for git am to build/series/
 	@$(DEV)/series.py emit
 
-series-check: tree ## git am of the series on the archive's 6.12.y point releases
+series-check: tree ## apply the series by git am to the archive's 6.12.y point releases
 	@$(DEV)/series.py check
 
-bisect: tree ## each commit of the series links, all options on and all off (ONLY="0004 0005")
+bisect: tree ## link each commit of the series, all options on, all off (ONLY="0004 0005")
 	@$(DEV)/series.py bisect $(if $(ONLY),--only $(ONLY))
 
-deb: tree ## installable kernel packages, in build/deb/ (CONFIG=FILE: start from it)
+deb: tree ## make kernel packages in build/deb/ (CONFIG=FILE: base configuration)
 	@$(DEV)/deps.sh deb
 	@$(DEV)/deb.py $(if $(CONFIG),--config $(CONFIG))
 
 fresh: ## run a command of this clone in a fresh Debian 12 (CMD="make test")
 	@$(DEV)/fresh.sh $(or $(CMD),make test)
 
-deps: ## install what is missing (apt, needs root)
+deps: ## install missing packages (apt, needs root)
 	@$(DEV)/deps.sh
 
 clean: ## remove build/
