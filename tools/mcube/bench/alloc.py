@@ -42,7 +42,7 @@ TARGETS = {"off_ratio": 1.002, "on_ratio": 1.05}
 
 
 def measure(name, args, again=""):
-    """Boot one variant; {kind: [[round, fault, free]], ...}."""
+    """Boot a variant; returns {kind: [[round, fault, free], ...]}."""
     flavor, setup, options = VARIANTS[name]
     data = icount.boot(
         f"bench-alloc-{name}{again}", "faultcost", flavor,
@@ -69,13 +69,13 @@ def reduce(data, args, rep):
 
 
 def differ(one, two, args):
-    """By how many instructions per page two runs' steady medians differ."""
+    """Difference of the steady medians of two runs, in instructions per page."""
     a, b = (statistics.median(x + y for _, x, y in d["steady"]) for d in (one, two))
     return abs(a - b) / args.pages
 
 
 def show(rows):
-    """The tables."""
+    """Print the tables."""
     base = rows[0]
     print("\ninstructions per page, anonymous order-0 fault and free; median over rounds "
           "(times unpatched)")

@@ -68,7 +68,7 @@ TARGETS = {"off_fill_ratio": 1.002, "srm_fill_ratio": 1.03,
 
 
 def measure(name, args, again=""):
-    """Boot one variant with one file system; {kind: [[round, make, undo]], ...}."""
+    """Boot a variant with a file system; returns {kind: [[round, make, undo], ...]}."""
     variant, kind = name
     flavor, setup = VARIANTS[variant]
     if variant.startswith("srm"):
@@ -101,14 +101,14 @@ def row_of(name, data, args, left_out):
 
 
 def add_ratios(rows):
-    """Each row's ratios to the unpatched kernel on the same file system."""
+    """Add to each row its ratios to the unpatched kernel on the same file system."""
     base = {r["fs"]: r for r in rows if r["variant"] == "unpatched"}
     for row in rows:
         row["ratios"] = {c: round(row[c] / base[row["fs"]][c], 5) for c in COLUMNS}
 
 
 def differ(one, two, args):
-    """By how many instructions per page two runs' medians differ at most."""
+    """Largest difference of the medians of two runs, in instructions per page."""
     return max(abs(statistics.median(r[1] + r[2] for r in one[k])
                    - statistics.median(r[1] + r[2] for r in two[k])) / args.pages
                for k in KINDS)
@@ -131,7 +131,7 @@ def summarize(rows):
 
 
 def show(rows):
-    """The tables."""
+    """Print the tables."""
     def part(columns):
         cells = [[r["fs"], r["variant"]] + [f"{r[c]:.0f} {r['ratios'][c]:.3f}" for c in columns]
                  for r in rows]

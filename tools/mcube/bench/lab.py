@@ -37,7 +37,7 @@ echo '{BANK_MAP}' > {MAP}/bank_map
 
 
 def guest_tool(name):
-    """Build one of tools/mcube/guest/ and return its path."""
+    """Build a program of tools/mcube/guest/ and return its path."""
     out = BUILD / "guest-tools"
     ui.sh("make", "-s", "-C", ROOT / "tools/mcube/guest", f"O={out}", out / name)
     return out / name
@@ -86,7 +86,7 @@ def picture(figure, name):
 
 
 def pyplot():
-    """matplotlib, drawing into files."""
+    """matplotlib with a backend that draws into files."""
     try:
         return drawing.pyplot()
     except Failure as e:

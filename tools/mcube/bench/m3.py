@@ -61,12 +61,12 @@ REAL = {
 
 
 def file(load, threads, repeat):
-    """Where the guest leaves the figures of one run."""
+    """Name of the file with the figures of a run."""
     return f"{load.replace(' ', '-')}.{threads}.{repeat}"
 
 
 def script(args, memory, policy):
-    """What one guest runs."""
+    """Script of a guest."""
     out = ["set -e", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]
     if memory == "aged":
         out += [f"/guest/mcube-pages age -m {AGED_MIB} > /tmp/aged 2>&1 &", "aged=$!",
@@ -96,7 +96,7 @@ def script(args, memory, policy):
 
 
 def figures(path, real):
-    """{event: count} of one run."""
+    """{event: count} of a run."""
     found = {}
     if not path.is_file():
         raise Failure(f"no figures: {path} is not there",
@@ -115,7 +115,7 @@ def figures(path, real):
 
 
 def spread(path, bank):
-    """Distinct banks among the pages in use at one time, of those possible."""
+    """Distinct banks among the pages in use at one time, as a share of the possible banks."""
     arrays = [bank.values([int(x, 16) for x in line.split()])
               for line in path.read_text("utf-8").splitlines()]
     most = min(len(arrays), bank.nr)
@@ -123,7 +123,7 @@ def spread(path, bank):
 
 
 def boot(args, model, name, memory, policy):
-    """Run one guest; returns the folder with its figures."""
+    """Run a guest; returns the folder with its figures."""
     vm = Guest(args.kernel or image(), smp=CPUS, mem=MEMORY, model=model, icount=True,
                programs=["perf", "stress-ng", "sysbench"])
     for tool in ("memload", "mcube-pages"):
@@ -137,7 +137,7 @@ def boot(args, model, name, memory, policy):
 
 
 def guest(args, machine, memory, policy):
-    """The rows of one guest."""
+    """Run a guest, or with --again take its last figures; returns the rows."""
     model = Model(machine)
     name = f"bench-m3-{machine}-{memory}-{policy}"
     if args.again:
@@ -171,7 +171,7 @@ def guest(args, machine, memory, policy):
 
 
 def compare(rows):
-    """One row per machine, memory, load and threads: gains over stock."""
+    """Gains over stock: a row per machine, memory, load and number of threads."""
     by = {(r["machine"], r["memory"], r["load"], r["threads"], r["policy"]): r for r in rows}
     out = []
     for (machine, memory, load, threads, policy), stock in by.items():
@@ -212,7 +212,7 @@ def summarize(table):
 
 
 def show(table):
-    """The comparison as text."""
+    """Print the comparison."""
     percent = lambda x: "-" if x is None else f"{x:.1%}"  # noqa: E731
     for machine, memory in dict.fromkeys((r["machine"], r["memory"]) for r in table):
         print(f"\n{machine}, {memory} memory: simulated; stock, fill_order=paper, "

@@ -59,14 +59,14 @@ def machine():
 
 
 def prepare(root):
-    """Programs and their input."""
+    """Put programs and their input into the guest."""
     root.file(lab.guest_tool("mcube-pages"), "/guest/mcube-pages")
     root.python()
     root.text("guest/work.py", PYTHON)
 
 
 def script():
-    """What the guest does."""
+    """Script of the guest."""
     lines = ["set -e", lab.SET_MAP, "mkdir -p /results/map",
              f"for f in {MAP}/*; do cat $f > /results/map/${{f##*/}}; done",
              "perl -e 'srand 1; printf \"%08x %d\\n\", rand 2**32, $_ for 1..60000' "
@@ -153,7 +153,7 @@ class View:
         return sum(x == y for x, y in pairs) / len(pairs)
 
     def measures(self, procs):
-        """Row of numbers for the processes of one run."""
+        """Row of numbers for the processes of a run."""
         lengths = [n for p in procs for n in run_lengths(p.faults)]
         row = {"faults": sum(len(p.faults) for p in procs),
                "runs_mean": statistics.fmean(lengths), "runs_max": max(lengths),
@@ -303,7 +303,7 @@ def draw_lockstep(view, steps, summary):
 
 
 def report(result):
-    """Read the guest's files, print, draw."""
+    """Read the guest's files, print tables, draw pictures."""
     folder = result.results
     view = View(folder / "map")
     runs = {p: {n: read(folder / f"{p}.{n}") for n in PROGRAMS} for p in POLICIES}

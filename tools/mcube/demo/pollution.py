@@ -34,13 +34,13 @@ def machine():
 
 
 def prepare(root):
-    """Files for the guest."""
+    """Put files into the guest."""
     guests.install_command(root)
     root.file(lab.guest_tool("pollute"), "/guest/pollute")
 
 
 def script():
-    """What the guest does."""
+    """Script of the guest."""
     lines = ["set -e", "mkdir -p /data /results", "mount -t ext4 /dev/vda /data",
              f"head -c {FILE_MIB << 20} /dev/urandom > /data/file"]
     for policy in POLICIES:
@@ -56,7 +56,7 @@ def script():
 
 
 def read(result):
-    """{(policy, stream): corun's data}."""
+    """{(policy, stream): data of mcube corun}."""
     out = {}
     for policy in POLICIES:
         for name in STREAMS:
@@ -90,7 +90,7 @@ def median(rows, policy, situation, what):
 
 
 def cut_key(stream):
-    """Key of the summary."""
+    """Key of a cut in the summary."""
     return f"srm_{stream.strip('()')}_extra_miss_cut"
 
 
@@ -115,7 +115,7 @@ def summarize(rows):
 
 
 def report(result):
-    """Table and picture."""
+    """Print the table and draw the picture."""
     data = read(result)
     rows = rows_of(data)
     alone = rows[0]
@@ -141,7 +141,7 @@ def report(result):
 
 
 def draw(rows):
-    """Bars of misses and cycles."""
+    """Draw misses and cycles as bars."""
     plt = lab.pyplot()
     fig, axes = plt.subplots(1, 2, figsize=(11, 3.2))
     names = [f"{r['policy']}:\n" + r["situation"].replace(" streaming", "") for r in rows]

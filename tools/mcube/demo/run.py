@@ -40,7 +40,7 @@ PARTS = [placement, pollution, programs]
 
 
 def play(part, kernel):
-    """Run one part; returns its result."""
+    """Run a part; returns its result."""
     if hasattr(part, "play"):
         return part.play(kernel)
     guest = Guest(kernel, echo=True, **part.machine())

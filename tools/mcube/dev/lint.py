@@ -257,7 +257,7 @@ def check_shell(files):
 
 
 def is_python(path):
-    """By name or by first line."""
+    """Is a file Python, by its name or its first line?"""
     return path.endswith(".py") or bool(re.match(r"#!.*python", (text_of(path) or "")[:60]))
 
 

@@ -88,7 +88,7 @@ def without_lines(body):
 
 
 def compare(a, b):
-    """What differs between two objects' memory images: [text]."""
+    """Differences between the memory images of two objects: [text]."""
     one, two, wrong = Elf(a), Elf(b), []
     for name in sorted(set(one.sections) | set(two.sections)):
         x, y = one.sections.get(name), two.sections.get(name)

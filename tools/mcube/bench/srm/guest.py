@@ -118,7 +118,7 @@ def kib(machine):
 
 
 def folder_of(name):
-    """Where a guest leaves its figures."""
+    """Folder of the figures of a guest."""
     return ui.BUILD / "guest" / f"{PREFIX}-{name}" / "results"
 
 
@@ -138,7 +138,7 @@ def beside(program, victims, kib, base, repetition, copies=1):
 
 
 def boot(name, lines, options, timeout=3600, **machine):
-    """Run one guest; the report reads its parameters from options."""
+    """Run a guest; the report reads its parameters from options."""
     machine = {"smp": 2, "mem": MEMORY, "programs": PROGRAMS} | machine
     fs = machine.pop("fs")
     drive = scratch() if fs == "scratch" else disk(fs)

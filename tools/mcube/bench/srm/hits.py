@@ -25,7 +25,7 @@ FILES, SIZES, ROUND = 4000, "16k-496k", "200m"
 
 
 def script(setting, repeat):
-    """What a guest does."""
+    """Lines of the script of a guest."""
     load = f"load {FILES} {SIZES}"
     lines = [lab.SET_MAP, f"policy {setting}", f"{load} 4m",
              "sync; cat /data/mail/use* > /dev/null",
@@ -37,7 +37,7 @@ def script(setting, repeat):
 
 
 def run_guest(args, memory, setting):
-    """Run one guest."""
+    """Run a guest."""
     guest.boot(f"hitratio-{memory}-{setting}", script(setting, args.repeat),
                {"memory": memory, "setting": setting, "files": FILES, "sizes": SIZES,
                 "round": ROUND, "repeat": args.repeat},
@@ -60,7 +60,7 @@ def read_by(path):
 
 
 def rows_of(name, options):
-    """The row of one guest."""
+    """The row of a guest."""
     folder, rounds = guest.folder_of(name), range(options["repeat"])
     sectors = [int((folder / f"sectors.{i}").read_text("utf-8")) for i in (*rounds, len(rounds))]
     read = [read_by(folder / f"fio.{i}") for i in rounds]
@@ -79,7 +79,7 @@ def by_memory(rows):
 
 
 def show(rows):
-    """The table."""
+    """Print the table."""
     print("\nhitratio: of the page cache in a load of small files, 1 GiB in all\n")
     body = []
     for memory, mine in by_memory(rows).items():

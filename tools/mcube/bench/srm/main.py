@@ -35,7 +35,7 @@ PAPER_CUTS = (34, 85)
 
 
 def script(args, kib, i):
-    """What a guest does, repetition i."""
+    """Lines of the script of the guest of repetition i."""
     victims = args.victims
     lines = [f"WORK={args.work}"]
     lines += [f"/guest/victims -c -k {min(kib, 768)} {v} || exit 1" for v in victims]
@@ -64,7 +64,7 @@ def run_guest(args, machine, fs, part="main"):
 
 
 def rows_of(name, options):
-    """Rows of one guest."""
+    """Rows of a guest."""
     folder, repeat = guest.folder_of(name), options["repeat"]
     get = lambda what: guest.repeated(folder, what, repeat)  # noqa: E731
     rows = []
@@ -122,7 +122,7 @@ def summarize(rows):
 
 
 def show(rows):
-    """A table for each machine and file system."""
+    """Print a table for each machine and file system."""
     for machine, fs in dict.fromkeys((r["machine"], r["fs"]) for r in rows):
         mine = [r for r in rows if (r["machine"], r["fs"]) == (machine, fs)]
         print(f"\n{machine}, {fs}: simulated; extra LLC misses and slowdown of the victim, "

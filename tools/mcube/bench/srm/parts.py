@@ -66,7 +66,7 @@ VICTIMS = {"reuse": [], "database": ["join"]}
 
 
 def script(part, victims, kib, work, i):
-    """Lines of the guest of repetition i."""
+    """Lines of the script of the guest of repetition i."""
     lines = [f"WORK={work}"]
     if part == "reuse":
         lines += [f"head -c {kib * 4 // 3 * s // 100 << 10} /data/big > /data/scan-{s}"
@@ -106,7 +106,7 @@ def guests(part, args):
 
 
 def rows_of(part, name, options):
-    """Rows of one guest."""
+    """Rows of a guest."""
     folder, repeat, rows = guest.folder_of(name), options["repeat"], []
     costs, extras = {}, {}
     for s in SITUATIONS[part]:
@@ -133,7 +133,7 @@ def rows_of(part, name, options):
 
 
 def show(part, title, rows):
-    """The tables, one for each machine."""
+    """Print a table for each machine and file system."""
     for machine, fs in dict.fromkeys((r["machine"], r["fs"]) for r in rows):
         print(f"\n{part}: {title}\n{machine}, {fs}: simulated, means over victims; a pass is "
               "that of the program alone, in cycles\n")

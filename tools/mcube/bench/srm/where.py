@@ -38,7 +38,7 @@ RATE = "/proc/sys/kernel/perf_event_max_sample_rate"
 
 
 def script(programs, kib):
-    """What a guest does."""
+    """Lines of the script of a guest."""
     def record(options, command, name):
         return (f"perf record -q -o /tmp/where -e mcube_sim/llc_misses/ {options} -d "
                 f"--phys-data -- {command} > /dev/null; "
@@ -69,7 +69,7 @@ def colors_of(machine):
 
 
 def run_guest(args, machine):
-    """Run one guest."""
+    """Run a guest."""
     kib, fs = guest.kib(machine), args.fs[0]
     guest.boot(f"where-{machine}-{fs}", script(args.programs, kib),
                {"machine": machine, "fs": fs, "programs": args.programs},
@@ -99,7 +99,7 @@ def classes(path, colors, period=PERIOD):
 
 
 def rows_of(name, options):
-    """Rows of one guest."""
+    """Rows of a guest."""
     folder, colors = guest.folder_of(name), colors_of(options["machine"])
     rows = []
     for p in options["programs"]:
@@ -115,14 +115,14 @@ def rows_of(name, options):
 
 
 def row(options, program, victim, policy, misses):
-    """One row: {class: misses} of a victim beside a program under a policy."""
+    """A row: {class: misses} of a victim beside a program under a policy."""
     return {"part": "where", "machine": options["machine"], "fs": options["fs"],
             "program": program, "victim": victim, "policy": policy,
             "extra": sum(misses.values())} | misses
 
 
 def show(rows):
-    """The table."""
+    """Print the table."""
     print(f"\nwhere: {TITLE}\nsimulated; extra LLC misses of a victim beside a program, one in "
           f"{PERIOD} sampled;\n'{OWN}': misses of the program in {OWN_SECONDS} s, one in "
           f"{OWN_PERIOD}\n")

@@ -26,12 +26,12 @@ def without_empty(text, begin, end):
 
 
 def tidy(text):
-    """At most one blank line in a row, none at the end."""
+    """Leave at most one blank line in a row, and none at the end."""
     return re.sub(r"\n{3,}", "\n\n", text).rstrip("\n") + "\n"
 
 
 def cut_kconfig(text, missing, later=()):
-    """Leave out the symbols in @missing, lines that name one, and sources in @later."""
+    """Leave out symbols in @missing, lines that name such a symbol, and sources in @later."""
     out, held, keep = [], [], True
     for line in text.splitlines(keepends=True):
         if "SPDX-License-Identifier" in line:

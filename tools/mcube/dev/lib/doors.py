@@ -44,7 +44,7 @@ def is_public(path):
 
 
 def resolved(path, name, quoted, known):
-    """File among those known that an include means, or None."""
+    """The known file that an include means, or None."""
     places = [f"include/{name}", os.path.normpath(name)]
     if quoted:
         places.insert(0, os.path.normpath(os.path.join(os.path.dirname(path), name)))
@@ -57,7 +57,7 @@ def resolved(path, name, quoted, known):
 
 
 def included(path, text, known):
-    """[(file among those known, config symbols around the line)] that a C file includes."""
+    """[(known file, config symbols around the line)] that a C file includes."""
     out, around = [], []
     for line in text.splitlines():
         if m := INCLUDE.match(line):
@@ -72,7 +72,7 @@ def included(path, text, known):
 
 
 def why_shut(path, target):
-    """Why a file may not include another; None where it may."""
+    """Reason why a file may not include another file, or None."""
     mine, other = room_of(path), room_of(target)
     if not other or mine == other or path.startswith(TESTS):
         return None

@@ -96,7 +96,7 @@ class Patch:
                 raise Failure(f"patches/{self.name}: no {key}: header")
 
     def split(self, diff):
-        """{path: diff text}, in order; refuses diffs that create files."""
+        """{path: diff text}, in order; fails if a diff creates or removes a file."""
         out, path, lines = {}, None, diff.splitlines(keepends=True)
         for i, line in enumerate(lines):
             after = lines[i + 1] if i + 1 < len(lines) else ""

@@ -174,22 +174,22 @@ class Maintainers(unittest.TestCase):
 
     def test_sorted_place(self):
         """The entry goes between its neighbours, without the comments of the file."""
-        got = insert_maintainers(MAINTAINERS, "# a comment\nMCUBE\nM:\tE <e@example.org>\n")
+        got = insert_maintainers(MAINTAINERS, "# a comment\nMCUBE\nM:\tF <f@example.org>\n")
         self.assertEqual(got, MAINTAINERS.replace(
-            "NETWORK", "MCUBE\nM:\tE <e@example.org>\n\nNETWORK"))
+            "NETWORK", "MCUBE\nM:\tF <f@example.org>\n\nNETWORK"))
 
     def test_before_the_rest(self):
         """THE REST stays last."""
-        got = insert_maintainers(MAINTAINERS, "ZRAM\nM:\tE <e@example.org>\n")
+        got = insert_maintainers(MAINTAINERS, "ZRAM\nM:\tF <f@example.org>\n")
         self.assertEqual(got, MAINTAINERS.replace(
-            "THE REST", "ZRAM\nM:\tE <e@example.org>\n\nTHE REST"))
+            "THE REST", "ZRAM\nM:\tF <f@example.org>\n\nTHE REST"))
 
     def test_after_all(self):
         """The entry goes to the end of a list without THE REST."""
         text = MAINTAINERS[:MAINTAINERS.index("\nTHE REST")]
-        got = insert_maintainers(text, "ZRAM\nM:\tE <e@example.org>\n")
-        self.assertEqual(got, text + "\nZRAM\nM:\tE <e@example.org>\n")
+        got = insert_maintainers(text, "ZRAM\nM:\tF <f@example.org>\n")
+        self.assertEqual(got, text + "\nZRAM\nM:\tF <f@example.org>\n")
 
     def test_no_list(self):
-        """A file without sections is refused."""
-        self.assertRaises(Failure, insert_maintainers, "words\n", "MCUBE\nM:\tE\n")
+        """A file without sections is an error."""
+        self.assertRaises(Failure, insert_maintainers, "words\n", "MCUBE\nM:\tF\n")
