@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Completion of mcube(8). Profiles are asked of the command itself.
+# Completion of mcube(8). The names of profiles come from the command itself.
 
 _mcube_profiles()
 {

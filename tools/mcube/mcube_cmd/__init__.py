@@ -14,5 +14,5 @@ One module per subcommand on top of a few that know one thing each:
     host       files of /sys and /proc, the kernel's log
     term       tables, heat lines, errors with advice
 
-Only the standard library is used; matplotlib where a picture is asked for.
+Only the standard library is needed, and matplotlib for pictures.
 """

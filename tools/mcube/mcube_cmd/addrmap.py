@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Color and bank of a page frame, by the map that the kernel has in force.
 
-A dimension (color or bank) is a list of XOR masks, the parity of the address
-under mask i being bit i of the value, and at most one table, whose entry
-(pfn >> shift) % length gives the bits above them:
+A dimension (color or bank) is a list of XOR masks and at most one table. The
+parity of the address under mask i is bit i of the value. Entry
+(pfn >> shift) % length of the table gives the bits above the masks' bits:
 
     value = table[(pfn >> shift) % len] << masks | parities
 
-It is worked out here from the text in sysfs, sharing nothing with the kernel.
+This module computes the value from the text in sysfs and shares no code with the kernel.
 """
 
 import re
@@ -83,7 +83,7 @@ class Dim:
         return out
 
     def steps(self, pfn):
-        """How the value comes about: [(mask or table as text, what it gives)]."""
+        """Steps that give the value: [(mask or table as text, what it gives)]."""
         out = [(f"{m:#x}", parity((pfn << PAGE_SHIFT) & m)) for m in self.masks]
         if self.table:
             i = (pfn >> self.shift) % len(self.table)
@@ -102,7 +102,7 @@ class Dim:
 
 
 class Map:
-    """The two dimensions, and where they come from."""
+    """Color and bank dimension, and where they come from."""
 
     def __init__(self, color, bank, source="given", color_bytes=0):
         self.color, self.bank = Dim(color), Dim(bank)
@@ -145,7 +145,8 @@ def arguments(parser):
     """Options of subcommands that work on a map."""
     parser.add_argument("--color-map", metavar="MAP", help="use this map instead of the kernel's, "
                         "for example \"0x1000 0x2000\"")
-    parser.add_argument("--bank-map", metavar="MAP", help="likewise")
+    parser.add_argument("--bank-map", metavar="MAP", help="use this bank map instead of the "
+                        "kernel's")
 
 
 def run_lengths(frames):

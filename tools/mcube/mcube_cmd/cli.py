@@ -49,7 +49,7 @@ def main(argv=None):
             print(f"what to do: {e.advice}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # The reader had enough. Nothing is left to be flushed at exit.
+        # The reader closed the pipe. At exit nothing must be left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except KeyboardInterrupt:

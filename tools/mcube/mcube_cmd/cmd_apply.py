@@ -7,7 +7,7 @@ from .term import Failure, print_json, print_table
 APPLY = "switch a policy on by the name of its profile"
 OFF = "switch all policies off; every free page goes back to the stock allocator"
 APPLY_EXAMPLE = """examples:
-  mcube apply --list         what there is
+  mcube apply --list         the profiles
   mcube apply m3             pages spread over colors and banks
   mcube apply m3 --dry-run   what would be written
 """
@@ -31,7 +31,7 @@ def off_arguments(parser):
 
 
 def state(profile):
-    """One word on a profile."""
+    """State of a profile, in a word or two."""
     if not profile.available():
         return "not in this kernel"
     return "in force" if profile.in_force() else "available"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube check: what this kernel and machine can do, what is missing, what next.
 
-Each finding is "ok", "note" (a limit that one should know of) or "missing"
-(placement cannot be used before it is mended). Every line has to be true on a
-stock kernel, in a container, for a normal user and in a guest.
+Each finding is "ok", "note" (a limit to know of) or "missing" (placement cannot
+be used before this is fixed). Every line has to be true on a stock kernel, in a
+container, for a normal user and in a guest.
 """
 
 import gzip
@@ -76,11 +76,11 @@ def kernel():
 
 
 def rights():
-    """Who runs this, and where."""
+    """The user, and the container if there is one."""
     held = machine.container()
     if not host.is_root():
-        yield item("user", "missing", "not root: apply, off, map set and pages need it, to look at "
-                   "the rest does not", "run it by sudo")
+        yield item("user", "missing", "not root: apply, off, map set and pages need root, looking "
+                   "at the rest does not", "run it by sudo")
     elif machine.in_user_namespace():
         yield item("user", "missing", "root of a user namespace only, which may change no kernel "
                    "setting", "run it as root of the machine")
@@ -137,7 +137,7 @@ def describe(cache):
 def fit(every, found):
     """How the color map fits the caches: (state, sentence), or None if that cannot be told.
 
-    The cache that the kernel has in mind is the one of nr_colors * color_bytes.
+    The kernel's color map is for the cache whose size is nr_colors * color_bytes.
     """
     bits = found.color.plain_bits()
     whole = found.color_bytes * found.color.nr
@@ -170,17 +170,17 @@ def modelled(model, found):
 
 
 def caches(found):
-    """Level 2 and 3, by CPUID where it can be asked."""
+    """Level 2 and 3, by CPUID where it can be read."""
     info = machine.cpuinfo()
     model = info.get("model name") or platform.machine()
     yield item("cpu", "ok", f"{model}, {machine.nodes()} memory node"
-               + ("s, each zone with a store of its own" if machine.nodes() > 1 else ""))
+               + ("s, each zone with containers of its own" if machine.nodes() > 1 else ""))
     if model := perf.model():
         yield from modelled(model, found)
         return
     every, source = machine.caches()
     if not every:
-        yield item("caches", "note", "neither CPUID nor sysfs tells of any L2 or L3",
+        yield item("caches", "note", "neither CPUID nor sysfs describes any L2 or L3",
                    "give the color map by hand: mcube map set --color")
     for cache in every:
         yield item(f"L{cache.level}", "ok", f"{describe(cache)} (by {source})")
@@ -191,7 +191,7 @@ def caches(found):
 
 
 def maps(found):
-    """Whether colors and banks are known, and can be true."""
+    """Whether colors and banks are known, and plausible."""
     if found is None:
         return
     where = dict(w.split("=", 1) for w in found.source.split() if "=" in w)
@@ -238,11 +238,11 @@ def measuring(events):
 
 
 def surroundings():
-    """What goes past the policies, and what pictures need."""
+    """Pages that no policy places, and what pictures need."""
     text = host.read("/sys/kernel/mm/transparent_hugepage/enabled", "")
     if "[always]" in text:
-        yield item("huge pages", "note", "transparent huge pages are always on: they pass the "
-                   "policies by and count as 'uncovered'",
+        yield item("huge pages", "note", "transparent huge pages are always on: no policy "
+                   "places them, and they count as 'uncovered'",
                    "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
     elif text:
         word = "on request only" if "[madvise]" in text else "off"

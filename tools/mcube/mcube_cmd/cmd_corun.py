@@ -2,7 +2,7 @@
 """mcube corun: what programs do to each other, with the policies off and on.
 
 Each round runs, for each policy in turn, the victim alone and then against its
-co-runners; rounds repeat, so that what drifts meanwhile falls on all alike.
+co-runners; rounds repeat, so that any drift falls on all policies alike.
 A slowdown is the median cost together over the median cost alone, under the
 same policy. Costs are cycles: of the CPU, or of the modelled machine in the
 emulator, whose seconds mean nothing and are not shown. Without a PMU they are
@@ -33,7 +33,8 @@ def arguments(parser):
     """Options."""
     parser.add_argument("--victim", metavar="CMD", required=True, help="whose cost is measured")
     parser.add_argument("--with", metavar="CMD", required=True, action="append", dest="others",
-                        help="what runs beside it, again and again until it ends; repeatable")
+                        help="what runs beside the victim, again and again until the victim "
+                        "ends; repeatable")
     parser.add_argument("--profile", metavar="NAME", action="append", help="compare with this "
                         "profile; repeatable; 'off' for none (default: m3 where it can be set)")
     parser.add_argument("--repeat", metavar="N", type=int, default=3, help="rounds (default 3)")
@@ -42,7 +43,7 @@ def arguments(parser):
     parser.add_argument("--before", metavar="CMD", help="run before each run, for example "
                         "'echo 3 > /proc/sys/vm/drop_caches'")
     parser.add_argument("--events", metavar="LIST", help="perf events to count instead; the "
-                        "first is the cost")
+                        "first event is the cost")
     parser.add_argument("--png", metavar="FILE", help="draw the result")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -70,7 +71,7 @@ def choose_cpus(args, notes):
 
 
 def choose_policies(args, notes):
-    """[(name, profile or None)]; profile None: all off, or as it is if it cannot be changed."""
+    """[(name, profile or None)]; None: all policies off, or left as they are."""
     asked = [p for p in args.profile or [] if p != "off"]
     if not policy.present():
         if asked:
@@ -155,11 +156,11 @@ def measure(args, policies, cpus, events, say):
 
 
 def prepare(command):
-    """What was asked to be run before each run."""
-    # What it prints is no part of the result.
+    """Run the command of --before."""
+    # Its output is no part of the result.
     status = subprocess.run(command, shell=True, stdout=2, check=False).returncode
     if status:
-        raise Failure(f"'{command}' failed with status {status}", "have it run by itself first")
+        raise Failure(f"'{command}' failed with status {status}", "run it by itself first")
 
 
 def interrupt(*_):

@@ -19,7 +19,7 @@ def arguments(parser):
     """Options."""
     parser.add_argument("action", nargs="?", choices=["show", "set"], default="show")
     parser.add_argument("--color", metavar="MAP", help="set: masks, a table or none")
-    parser.add_argument("--bank", metavar="MAP", help="set: likewise")
+    parser.add_argument("--bank", metavar="MAP", help="set: masks, a table or none")
     parser.add_argument("--explain", metavar="PHYS", action="append", default=[],
                         help="color and bank of a physical address (hexadecimal with 0x)")
     addrmap.arguments(parser)
@@ -49,7 +49,7 @@ def explain(found, phys):
 
 
 def show_explained(found, row):
-    """The same for people."""
+    """Color and bank of an address, for people."""
     where = f"node {row['node']}" if row["node"] is not None else "no memory of this machine"
     print(f"address {row['address']:#x}: frame {row['frame']:#x}, {where}")
     for name, dim in found.dims():
@@ -82,7 +82,7 @@ def show(found):
 
 
 def doubts(found, end):
-    """What cannot be right about a map, as sentences."""
+    """Contradictions between a map and the machine, as sentences."""
     for name, dim in found.dims():
         if end and dim.top_bit() >= (end - 1).bit_length():
             yield (f"the {name} map looks at address bit {dim.top_bit()}, and memory ends at "

@@ -15,7 +15,7 @@ EXAMPLE = """examples:
   mcube pages 1234 --png pages.png
 """
 COLUMNS = 64        # of the heat map; more colors share columns
-ROWS = 64           # likewise
+ROWS = 64           # of the heat map; more banks share rows
 SHOWN = 20          # mappings, the largest
 
 
@@ -31,7 +31,7 @@ def arguments(parser):
 
 
 def collect(found, args):
-    """All that is shown, as a dictionary."""
+    """Everything that is shown, as a dictionary."""
     kinds = (args.only,) if args.only else pagemap.KINDS
     zones, frames, rows = machine.zones(), [], []
     every = pagemap.read(args.pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""mcube status: the map, the policies in force, and whether they are obeyed."""
+"""mcube status: the map, the policies in force, and how far they work."""
 
 from . import addrmap, policy
 from .term import print_json, print_table, size
@@ -12,17 +12,20 @@ EXAMPLE = """examples:
 MEANING = {
     "alloc": {
         "containers": "held now", "free_pages": "in containers now, part of MemFree",
-        "served": "pages without a hint", "colored": "requests answered as their hint asks",
-        "fallback": "requests that the store could not serve as asked",
-        "uncovered": "requests for more than a page, which pass it by",
+        "served": "pages without a hint", "hopped": "of served, by the next color of the hop table",
+        "colored": "requests answered as their hint asks",
+        "fallback": "requests that the allocator could not serve as asked",
+        "uncovered": "requests for more than a page, which are not served",
         "taken": "containers taken from the buddy lists",
-        "released": "given back wholly free", "broken_up": "given back for another reason",
+        "released": "containers released, wholly free",
+        "broken_up": "containers broken up for another reason",
     },
     "srm": {
         "file_pages": "of long files", "task_pages": "of short files",
-        "missed": "of both, pages in another color than they should have",
-        "segments": "segments begun", "reclaimed": "pages evicted for the next run's color",
-        "recolored": "pages moved to where memory is, of files read again and again",
+        "missed": "of both, pages that got another color than they should have",
+        "segments": "segments begun",
+        "reclaimed": "pages evicted for the color of the next segment",
+        "recolored": "pages of files read again and again, moved to other colors",
         "hopped": "pages placed one color after the other",
         "uncovered": "folios of the page cache that were not placed",
     },
@@ -35,7 +38,7 @@ def arguments(parser):
 
 
 def shares(count):
-    """Of all requests that a system saw: what it followed and what it did not."""
+    """Shares of the requests that a system followed, and did not follow."""
     followed = count.get("served", 0) + count.get("colored", 0)
     asked = followed + count.get("fallback", 0)
     movable = asked + count.get("uncovered", 0)
@@ -58,12 +61,12 @@ def collect():
 
 
 def advice(share):
-    """What high shares mean, as sentences."""
+    """Meaning of high shares, as sentences."""
     if (share["uncovered"] or 0) > 0.5:
         yield ("most movable requests are for huge pages or large folios, which no policy "
                "places: /sys/kernel/mm/transparent_hugepage/enabled")
     if (share["fallback"] or 0) > 0.1:
-        yield ("the store often has no page: memory is short or fragmented, or a hint asks for "
+        yield ("the allocator often has no page: memory is short or fragmented, or a hint asks for "
                "more than its color has")
 
 

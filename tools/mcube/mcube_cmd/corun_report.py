@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What `mcube corun` makes of its runs: medians, slowdowns, what a profile cut."""
+"""Report of `mcube corun`: medians, slowdowns, and how much a profile cuts."""
 
 import statistics
 
@@ -23,7 +23,7 @@ def spread(values):
 
 
 def ratio(a, b):
-    """a / b; None where that says nothing."""
+    """a / b; None if b is 0."""
     return a / b if b else None
 
 
@@ -77,7 +77,7 @@ def summarise(runs, policies, events, notes):
 
 
 def cuts(summary, policies):
-    """By which share each profile cuts what the first policy suffers."""
+    """By which share each profile cuts slowdown and extra misses of the first policy."""
     base = summary[policies[0]]
     for policy in policies[1:]:
         s = summary[policy]
@@ -88,7 +88,7 @@ def cuts(summary, policies):
 
 
 def unit(events):
-    """What a cost is, in words."""
+    """Unit of a cost, in words."""
     return f"modelled {events.cost}" if events.kind == "model" else events.cost
 
 
@@ -115,13 +115,13 @@ def show(data, events):
     for policy, s in data["summary"].items():
         words = [f"slowdown {s['slowdown']:.3f}" if s["slowdown"] else "no cost alone"]
         if "extra_misses" in s:
-            words.append(f"{s['extra_misses']:+,.0f} misses by company")
+            words.append(f"{s['extra_misses']:+,.0f} misses added by co-runners")
         if "slowdown_cut" in s:
             words.append(f"cuts the slowdown by {min(s['slowdown_cut'], 1):.0%}")
         if "extra_misses_cut" in s:
             words.append(f"cuts the extra misses by {min(s['extra_misses_cut'], 1):.0%}")
         if s["alone_over_first"] and policy != data["rows"][0]["policy"]:
-            words.append(f"alone it costs {s['alone_over_first']:.3f} of what it did "
+            words.append(f"alone it costs {s['alone_over_first']:.3f} times the cost under "
                          f"{data['rows'][0]['policy']}")
         print(f"{policy}: {', '.join(words)}")
     for note in data["notes"]:

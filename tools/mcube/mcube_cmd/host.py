@@ -79,7 +79,7 @@ def capable(cap):
 
 
 class KernelLog:
-    """Lines that mcube writes to the kernel's log from now on."""
+    """Lines that mcube writes to the kernel's log after this object is made."""
 
     def __init__(self):
         self.fd = None
@@ -90,7 +90,7 @@ class KernelLog:
             self.close()
 
     def lines(self):
-        """What came since, without time stamps; [] if the log may not be read."""
+        """Lines written since then, without time stamps; [] if the log may not be read."""
         out = []
         while self.fd is not None:
             try:
@@ -108,7 +108,7 @@ class KernelLog:
         return out
 
     def close(self):
-        """Let go of the log."""
+        """Close the log."""
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The machine: caches, CPUs, memory nodes, and what it is wrapped in.
+"""The machine: caches, CPUs, memory nodes, hypervisor and container.
 
-Caches are asked of CPUID where /dev/cpu/0/cpuid lets us, since sysfs leaves out
-whether the set index is a hash of the address (CPUID.4 EDX bit 2, "complex
-indexing"); otherwise sysfs has to do.
+Caches are read by CPUID where /dev/cpu/0/cpuid can be read, since sysfs does not
+say whether the set index is a hash of the address (CPUID.4 EDX bit 2, "complex
+indexing"). Elsewhere they are read from sysfs.
 """
 
 import os
@@ -20,7 +20,7 @@ HYPERVISORS = {"KVMKVMKVM": "KVM", "TCGTCGTCGTCG": "QEMU without acceleration (T
 
 
 def cpuid(leaf, sub=0):
-    """(eax, ebx, ecx, edx) of CPU 0; None if it may not be asked."""
+    """(eax, ebx, ecx, edx) of CPU 0; None if CPUID cannot be read."""
     try:
         fd = os.open(host.at("/dev/cpu/0/cpuid"), os.O_RDONLY)
     except OSError:
@@ -52,12 +52,12 @@ class Cache:
 
     @property
     def sliced(self):
-        """Is it cut in slices, as its number of sets gives away?"""
+        """Is the cache cut in slices? Then its number of sets need not be a power of two."""
         return bool(self.sets & self.sets - 1)
 
     @property
     def bytes(self):
-        """Its size; 0 if that is not known."""
+        """Size of the cache; 0 if that is not known."""
         return self.line * self.partitions * self.ways * self.sets
 
     def as_json(self):
@@ -67,7 +67,7 @@ class Cache:
 
 
 def cpuid_caches():
-    """Caches by CPUID; [] if it cannot be asked."""
+    """Caches by CPUID; [] if CPUID cannot be read."""
     out = []
     for leaf in (4, 0x8000001d):
         for sub in range(8):
@@ -133,12 +133,12 @@ def hypervisor():
 
 
 def emulated():
-    """Is the CPU emulated instruction by instruction, so that its time says nothing?"""
+    """Is the CPU emulated instruction by instruction? Its time then means nothing."""
     return hypervisor() == HYPERVISORS["TCGTCGTCGTCG"]
 
 
 def container():
-    """What says that this is a container; None if nothing does."""
+    """Kind of the container that this runs in; None outside a container."""
     for path, name in (("/.dockerenv", "Docker"), ("/run/.containerenv", "Podman")):
         if host.at(path).exists():
             return name
@@ -178,7 +178,7 @@ def zones():
 
 
 def node_of(found, pfn):
-    """Node of a frame; None if no zone has it, or zones of two nodes span it."""
+    """Node of a frame; None if no zone spans the frame, or zones of two nodes do."""
     owners = {node for node, first, n in found if first <= pfn < first + n}
     return owners.pop() if len(owners) == 1 else None
 
@@ -206,10 +206,10 @@ def sharing(cpu):
 
 
 def pick_cpus(n, allowed):
-    """n CPUs for programs that are to meet in the last-level cache and nowhere before it.
+    """n CPUs that share the last-level cache and no cache before it.
 
-    The first allowed CPU, then such of other cores behind the same cache; [] if there are
-    not so many.
+    The first allowed CPU, then allowed CPUs of other cores behind the same cache; [] if there
+    are fewer than n.
     """
     allowed = sorted(allowed)
     if not allowed:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Counting by `perf stat`, with whatever PMU there is.
+"""Counting by `perf stat`, with the PMU that the machine has.
 
 In order of preference: mcube_sim, the modelled machine's PMU in the emulator;
-the CPU's counters; none, and then time is all there is. Each set of events has
-the same roles, so that what is worked out of them does not care:
+the CPU's counters; no PMU, where only time is left. Each set of events has the
+same roles, so that results do not depend on the PMU:
 
-    cost        what slowdowns are ratios of
+    cost        slowdowns are ratios of costs
     misses      of the last-level cache
 
-Events are tried once by perf itself: a PMU that shows in sysfs may still
-refuse to count, in virtual machines for one.
+perf tries each event once: a PMU that is listed in sysfs may still refuse to
+count, for example in virtual machines.
 """
 
 import re
@@ -41,7 +41,7 @@ class Events:
 
     @property
     def cost(self):
-        """The role that slowdowns are worked out of."""
+        """The role that slowdowns are computed from."""
         return next(iter(self.roles), "seconds")
 
 
@@ -51,7 +51,7 @@ def tool():
 
 
 def version():
-    """perf's version, as far as it says one."""
+    """perf's version; None if it prints none."""
     try:
         got = subprocess.run(["perf", "--version"], text=True, capture_output=True, check=False,
                              timeout=20)
@@ -62,20 +62,20 @@ def version():
 
 
 def pmus():
-    """PMUs that may count cycles: the modelled one, then the CPUs'."""
+    """PMUs that may count cycles: the modelled PMU, then the CPUs' PMUs."""
     found = host.names(PMUS)
     return [p for p in found if p == SIM] + [
         p for p in found if p == "cpu" or re.match(r"(cpu_|armv\d)", p)]
 
 
 def model():
-    """What the modelled machine is: {name: text}; {} without one."""
+    """Description of the modelled machine: {name: text}; {} without a modelled machine."""
     at = f"{PMUS}/{SIM}/machine"
     return {n: host.read(f"{at}/{n}", "") for n in host.names(at)}
 
 
 def empty_model():
-    """Have the next run begin with the modelled machine's caches empty, its rows closed."""
+    """Empty the modelled machine's caches and close its rows, for the next run."""
     try:
         host.write(f"{PMUS}/{SIM}/clear", "1")
     except OSError as e:
@@ -84,12 +84,12 @@ def empty_model():
 
 
 def command(events, output):
-    """Words to put in front of a program, or of '-p PID'."""
+    """Words to put in front of a program, or in front of '-p PID'."""
     return ["perf", "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events)]
 
 
 def same_event(printed, asked):
-    """Does a printed name stand for the event that was asked for?
+    """Is a printed name that of the requested event?
 
     perf adds modifiers ("cycles:u") and, on CPUs with two kinds of cores, the PMU
     ("cpu_core/cycles/", "cpu_atom/cycles/").
@@ -103,7 +103,7 @@ def same_event(printed, asked):
 
 
 def parse(text, events):
-    """{event: count} of `perf stat -x;`; None for what was not counted.
+    """{event: count} of `perf stat -x;`; None for events that were not counted.
 
     Counts of several PMUs for one event are added up.
     """
@@ -116,7 +116,7 @@ def parse(text, events):
             count = float(field[0].replace(",", "."))   # as some locales write it
         except ValueError:      # <not counted>, <not supported>
             continue
-        # To the letter first: cycles:u and cycles:k are two.
+        # Exact names first: cycles:u and cycles:k are two events.
         for event in [e for e in events if e == field[2]] or \
                 [e for e in events if same_event(field[2], e)][:1]:
             out[event] = (out[event] or 0) + count
@@ -124,7 +124,7 @@ def parse(text, events):
 
 
 def try_events(events):
-    """Those of the events that perf can count here."""
+    """The given events that perf can count here."""
     if not tool():
         return []
     got = subprocess.run(["perf", "stat", "-x", SEPARATOR, "-e", ",".join(events), "--", "true"],
@@ -139,7 +139,7 @@ def split(text):
 
 
 def find():
-    """The best events that this machine has; roles is empty if it has none."""
+    """The best events that this machine has; roles is empty if the machine has no events."""
     if not tool():
         return Events("time", {}, "perf is not installed")
     if SIM in pmus():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures, by matplotlib, which is only asked for here."""
+"""Pictures, by matplotlib, which only this module needs."""
 
 import sys
 
@@ -21,7 +21,7 @@ def pyplot():
 
 
 def save(plt, figure, path):
-    """Write a picture and let go of it."""
+    """Write a picture and free its memory."""
     try:
         figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": "mcube"})
     except (OSError, ValueError) as e:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Policies: what sysfs has, and profiles that set it, whole or not at all.
+"""Policies: their files in sysfs, and profiles that are applied whole or not at all.
 
 A profile is a file NAME.conf in profiles/ beside this package or in
 /etc/mcube/profiles/:
@@ -9,13 +9,13 @@ A profile is a file NAME.conf in profiles/ beside this package or in
     [apply]                     written in this order
     alloc/fill_order = shuffle
     alloc/enabled = 1
-    [off]                       what undoes it; `mcube off` writes those of all
+    [off]                       undoes [apply]; `mcube off` writes [off] of each profile
     alloc/enabled = 0
     [allowed]                   for error messages
     alloc/fill_order = shuffle or paper
 
 Files are relative to /sys/kernel/mm/mcube. A file may be written more than once.
-A further system adds a file of this form and nothing here.
+A further system adds a profile of this form, and nothing to this module.
 """
 
 import errno
@@ -45,7 +45,7 @@ class Profile:
             lines = path.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as e:
             raise Failure(f"{path}: cannot be read: {e}",
-                          "make it a text file that all may read, or take it away") from e
+                          "make it a text file that all users may read, or remove it") from e
         for n, line in enumerate(lines, 1):
             line = line.strip()
             if not line or line.startswith("#"):
@@ -80,13 +80,13 @@ class Profile:
         return bool(self.apply) and all(same(current(f), v) for f, v in dict(self.apply).items())
 
     def part_of(self):
-        """Names of those in force that set all that it sets, and more."""
+        """Names of the profiles in force that set all files of this profile, and more."""
         mine = dict(self.apply).items()
         return [p.name for p in profiles().values()
                 if mine < dict(p.apply).items() and p.in_force()]
 
     def available(self):
-        """Does this kernel have all its files?"""
+        """Does this kernel have all files of the profile?"""
         return all(current(f) is not None for f, _ in self.apply)
 
 
@@ -133,14 +133,14 @@ def need_kernel():
 
 
 def current(file):
-    """A file's value: of '[shuffle] paper' the one in brackets; None if not there."""
+    """A file's value, of '[shuffle] paper' the word in brackets; None if there is no file."""
     text = host.read(f"{SYSFS}/{file}")
     m = re.search(r"\[([^\]]*)\]", text or "")
     return m[1] if m else text
 
 
 def same(a, b):
-    """Are two values the same to the kernel, which takes 0x1 for 1?"""
+    """Are two values the same to the kernel, which reads 0x1 as 1?"""
     try:
         return a == b or a is not None and int(a, 0) == int(b, 0)
     except ValueError:
@@ -180,7 +180,7 @@ def refused(file, value, error, lines):
 
 
 def write(file, value):
-    """Write one file, or raise a Failure that says all there is to know."""
+    """Write one file, or raise a Failure with the cause and what to do."""
     with host.KernelLog() as log:
         try:
             host.write(f"{SYSFS}/{file}", value)
@@ -189,7 +189,7 @@ def write(file, value):
 
 
 def write_all(pairs):
-    """Write files in order; undo what was done if one is refused.
+    """Write files in order; if one write is refused, undo the writes before it.
 
     Returns [(file, before, after)] of what changed.
     """
@@ -226,7 +226,7 @@ def off_pairs():
 
 
 def switch_off():
-    """Switch all policies off; [(file, before, after)], and what could not be: [Failure]."""
+    """Switch all policies off; [(file, before, after)], and [Failure] of refused writes."""
     changed, failed = [], []
     for file, value in off_pairs():
         old = current(file)
@@ -249,7 +249,7 @@ class Saved:
         self.values = {f: current(f) for f in sorted(files) if current(f) is not None}
 
     def restore(self):
-        """Put back what differs: with the switches off, the other files, the switches."""
+        """Restore files that differ: switch off, write the other files, then the switches."""
         if all(current(f) == v for f, v in self.values.items()):
             return
         switch_off()

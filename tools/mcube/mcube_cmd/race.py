@@ -4,10 +4,11 @@
     victim       perf stat ... sh -c VICTIM        on its CPU, to its end
     co-runners   perf stat ... setsid sh -c LOOP   on theirs, until then
 
-Sessions of their own let a group be killed with nothing left behind, and a
-Ctrl-C reach this process alone, which then tidies up. The loop of a co-runner
-has one apart from perf's: perf writes its counts when the loop is gone. Waiting
-is by pidfd: no polling that would blur times.
+Each program has a session of its own, so that its process group can be killed
+with nothing left behind, and Ctrl-C reaches this process alone, which then cleans
+up. The loop of a co-runner has another session than perf, because perf writes its
+counts after the loop has ended. Waiting is by pidfd, because polling would blur
+times.
 """
 
 import os
@@ -20,7 +21,7 @@ from . import perf
 from .term import Failure
 
 # Arguments: command, file that gets a byte for each completed run, file for the
-# number of the process group, process without which this is not to go on.
+# number of the process group, process that the loop ends with.
 LOOP = """echo $$ > "$2"
 while kill -0 "$3"; do sh -c "$0" || exit; printf . >> "$1"; done"""
 SETTLE = 0.5            # seconds that co-runners get before the victim starts
@@ -40,12 +41,12 @@ class Child:
         self.pidfd = os.pidfd_open(self.process.pid)
 
     def ended(self, seconds=0):
-        """Has it ended, waiting for so long if it has not?"""
+        """Has the process ended? Wait for at most so many seconds."""
         ready, _, _ = select.select([self.pidfd], [], [], seconds)
         return bool(ready)
 
     def end(self):
-        """Kill it and all that came of it; safe to call twice."""
+        """Kill the process and its group; safe to call twice."""
         if self.pidfd is None:
             return
         try:
@@ -57,7 +58,7 @@ class Child:
         self.pidfd = None
 
     def said(self):
-        """The end of what it wrote to stderr."""
+        """The last lines that it wrote to stderr."""
         text = self.log.read_text("utf-8", "replace").strip()
         return "\n".join(text.splitlines()[-5:])
 
@@ -77,16 +78,16 @@ class CoRunner:
         self.before = 0
 
     def completed(self):
-        """How often it has come to its end."""
+        """How often the command has ended."""
         return self.count.stat().st_size
 
     def begin(self):
-        """Count its runs from now on."""
+        """Count completed runs from now on."""
         self.check()
         self.before = self.completed()
 
     def result(self):
-        """Stop it; runs completed since begin(), and what perf counted of all its life."""
+        """Stop the co-runner; runs completed since begin(), and perf's counts of its whole life."""
         completed = self.completed() - self.before
         self.check()
         self.stop()
@@ -95,18 +96,18 @@ class CoRunner:
         return completed, perf.parse(text, self.events)
 
     def check(self):
-        """Complain if it no longer runs."""
+        """Raise a Failure if the loop no longer runs."""
         if self.child.ended():
             status = self.child.process.wait()
             raise Failure(f"the co-runner '{self.command}' failed with status {status}\n"
-                          f"{self.child.said()}".strip(), "have it run by itself first")
+                          f"{self.child.said()}".strip(), "run it by itself first")
 
     def stop(self):
         """Kill the loop and what it runs; perf then writes its counts."""
         try:
             os.killpg(int(self.group.read_text("utf-8")), signal.SIGKILL)
         except (OSError, ValueError):
-            pass        # it has not come so far, or has ended
+            pass        # the loop has not written its group yet, or has ended
 
     def end(self):
         """Kill the loop, and perf."""
@@ -115,7 +116,7 @@ class CoRunner:
 
 
 def finish(children):
-    """Kill children, come what may."""
+    """Kill children, also if Ctrl-C comes meanwhile."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for child in children:
@@ -125,7 +126,7 @@ def finish(children):
 
 
 def await_victim(victim, others):
-    """Until the victim ends, or a co-runner fails."""
+    """Wait until the victim ends, or a co-runner fails."""
     fds = [victim.pidfd] + [o.child.pidfd for o in others]
     while not victim.ended():
         select.select(fds, [], [])
@@ -166,7 +167,7 @@ def run(victim, others, cpus, roles, folder):
         finish(children)
     if status:
         raise Failure(f"the victim '{victim}' failed with status {status}\n"
-                      f"{child.said()}".strip(), "have it run by itself first")
+                      f"{child.said()}".strip(), "run it by itself first")
     text = output.read_text("utf-8", "replace") if output.is_file() else ""
     got = perf.parse(text, events)
     if lost := [e for e in events if got[e] is None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What goes to the terminal: errors with advice, tables, heat lines, JSON."""
+"""Output to the terminal: errors with advice, tables, heat lines, JSON."""
 
 import json
 

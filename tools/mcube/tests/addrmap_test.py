@@ -40,7 +40,7 @@ class Values(unittest.TestCase):
             self.assertEqual(Dim(text).nr, nr, text)
 
     def test_refused(self):
-        """Text that is no map is refused with an example of one."""
+        """Text that is no map is refused with an example of a map."""
         for text in BAD:
             with self.assertRaises(Failure, msg=text) as caught:
                 Dim(text)
@@ -74,12 +74,12 @@ class Values(unittest.TestCase):
         self.assertEqual([sum(col) for col in zip(*grid)], found.color.counts(frames))
 
     def test_runs(self):
-        """Runs of neighbouring frames go up or down, and turn nowhere."""
+        """Runs of neighbouring frames go up or down, and end where the direction changes."""
         self.assertEqual(addrmap.run_lengths([1, 2, 3, 2, 9, 8, 7, 7, 20]), [3, 1, 3, 1, 1])
         self.assertEqual(addrmap.run_lengths([]), [])
 
     def test_heat(self):
-        """Even frames give an even line, others do not."""
+        """Frames of all colors give an even line, frames of one color do not."""
         dim = Dim(fake.COLORS)
         self.assertEqual(addrmap.heat(dim, range(320)), "=" * 32)
         self.assertEqual(addrmap.heat(dim, [32 * i for i in range(50)]), "@" + " " * 31)
@@ -128,7 +128,7 @@ class Command(fake.Case):
         self.assertIn("--color-map", err)
 
     def test_set(self):
-        """A map is written as given; of two, both or none."""
+        """A map is written as given; of two maps, both or none."""
         status, out, _ = self.mcube_says("map", "set", "--color", "0x1000 0x2000")
         self.assertEqual((status, self.value("map/color_map")), (0, "0x1000 0x2000"))
         self.assertIn(f"{fake.COLORS} -> 0x1000 0x2000", out)
@@ -139,7 +139,7 @@ class Command(fake.Case):
             self.assertIn(text, err)
 
     def test_set_in_use(self):
-        """While the store is on, the message says to switch it off first."""
+        """While the mcube allocator is on, the message says to switch it off first."""
         self.root.put(f"{fake.SYSFS}/alloc/enabled", "1\n")
         status, _, err = self.mcube_says("map", "set", "--bank", "none")
         self.assertEqual(status, 1)

@@ -69,7 +69,7 @@ class Check(fake.Case):
         with mock.patch("mcube_cmd.host.names", lambda p: []):
             self.assertIn("/sys is not mounted", self.check()[0]["kernel"][0][1])
 
-    def test_no_store(self):
+    def test_no_allocator(self):
         """The map alone is no policy."""
         self.make(mcube=False)
         for name in ("color_map", "bank_map"):
@@ -125,7 +125,7 @@ class Check(fake.Case):
         self.assertTrue(machine.emulated())
 
     def test_model(self):
-        """The modelled machine's cache counts, not what QEMU's CPU says; maps are compared."""
+        """The modelled machine's cache counts, not the cache of QEMU's CPU; maps are compared."""
         self.root.cpuid({(4, i): r for i, r in enumerate(fake.XEON)})
         for name, value in (("name", "small"), ("llc_sets", 1024), ("llc_ways", 16),
                             ("colors", 32), ("banks", 8)):
@@ -170,7 +170,7 @@ class Check(fake.Case):
         self.assertIn("the 16384 sets of L3", self.check()[0]["color map"][0][1])
 
     def test_huge_pages(self):
-        """Huge pages that nobody asked for are worth a word."""
+        """Huge pages that are always on are pointed out."""
         self.root.put("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")
         self.assertIn("echo madvise", self.check()[0]["huge pages"][0][2])
 
@@ -204,7 +204,7 @@ class Cpus(fake.Case):
         self.assertEqual(machine.pick_cpus(2, {0, 2, 4}), [])
 
     def test_unknown(self):
-        """Without topology any CPUs do."""
+        """Without topology any allowed CPUs are taken."""
         self.assertEqual(machine.pick_cpus(2, {3, 1, 2}), [1, 2])
 
     def test_nodes(self):

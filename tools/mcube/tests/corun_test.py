@@ -27,7 +27,7 @@ def made_up(policy, together, cycles, misses):
 
 
 def alive(*commands):
-    """Those of the command lines that some process has."""
+    """The commands that some process runs now."""
     found = set()
     for p in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -43,7 +43,7 @@ def nap(seconds):
 
 
 def left(*commands):
-    """Those that do not go away, a kill taking its time."""
+    """Commands that still run after a while; a kill takes its time."""
     end = time.monotonic() + 20
     while alive(*commands) and time.monotonic() < end:
         time.sleep(0.02)
@@ -71,12 +71,12 @@ class Figures(fake.Case):
         self.assertEqual(d["rows"][1]["others"], [{"completed": 3, "instructions_per_cycle": 0.5}])
 
     def test_noise(self):
-        """Ranges that overlap are pointed out, and those that do not are not."""
+        """Ranges that overlap are pointed out, and other ranges are not."""
         notes = corun_report.summarise(self.RUNS, ["off", "m3"], MODEL, [])["notes"]
         self.assertEqual([n.split(":")[0] for n in notes], ["off"])
 
     def test_no_harm(self):
-        """Where company costs nothing there is nothing to cut."""
+        """Where co-runners cost nothing there is nothing to cut."""
         runs = [made_up(p, t, 100, 0) for p in ("off", "m3") for t in (False, True)]
         d = corun_report.summarise(runs, ["off", "m3"], MODEL, [])
         self.assertNotIn("slowdown_cut", d["summary"]["m3"])
@@ -114,7 +114,7 @@ class Race(fake.Case):
         self.assertEqual(int(output.read_text("utf-8"), 16), 1 << self.cpus[0])
 
     def test_victim_fails(self):
-        """Its status and its last words."""
+        """The message has the victim's status and its last lines."""
         with self.assertRaises(Failure) as caught:
             self.run_once("echo so it is >&2; exit 4", nap(996))
         self.assertIn("failed with status 4\nso it is", str(caught.exception))
@@ -132,7 +132,7 @@ class Race(fake.Case):
         self.assertEqual(left(nap(300)), [])
 
     def test_interrupted(self):
-        """Ctrl-C and SIGTERM tidy up."""
+        """Ctrl-C and SIGTERM leave no process behind."""
         if not perf.tool():
             self.skipTest("perf is not installed")
         cpus = f"{self.cpus[0]},{self.cpus[0]}"
@@ -156,7 +156,7 @@ class Race(fake.Case):
 
 
 class Command(fake.Case):
-    """Which variants run, and what they leave."""
+    """Which variants run, and in which state they leave the policies."""
 
     def corun(self, *argv, events=MODEL):
         """Run with made-up runs; (exit status, JSON or None, errors, policies at each run)."""
@@ -185,7 +185,7 @@ class Command(fake.Case):
         seen = seen[1::2]
         self.assertEqual([(on, both) for on, _, both in seen],
                          [("0", False), ("0", True), ("1", False), ("1", True)] * 2)
-        self.assertEqual({seed for on, seed, _ in seen if on == "1"}, {"[shuffle] paper"})
+        self.assertEqual({order for on, order, _ in seen if on == "1"}, {"[shuffle] paper"})
         self.assertEqual((self.value("alloc/enabled"), self.value("alloc/fill_order")),
                          ("1", "shuffle [paper]"))
         self.assertEqual(list(d["summary"]), ["off", "m3"])
@@ -199,7 +199,7 @@ class Command(fake.Case):
         self.assertIn("seconds", self.corun(events=events)[1]["rows"][0])
 
     def test_time(self):
-        """Without a PMU costs are seconds, with a note; an emulated CPU's mean nothing."""
+        """Without a PMU costs are seconds, with a note; an emulated CPU is refused."""
         events = perf.Events("time", {}, "no PMU")
         status, d, _, _ = self.corun(events=events)
         self.assertEqual((status, d["rows"][0]["cost"]["median"]), (0, 1.0))
@@ -210,7 +210,7 @@ class Command(fake.Case):
         self.assertIn("CPU is emulated", err)
 
     def test_policies(self):
-        """'off' for none, unknown ones, kernels and users that cannot."""
+        """'off' for no profile, unknown names, kernels and users that cannot switch."""
         self.assertEqual(list(self.corun("--profile", "off")[1]["summary"]), ["off"])
         self.assertEqual(list(self.corun("--profile", "m3-paper", "--profile", "m3")[1]["summary"]),
                          ["off", "m3-paper", "m3"])
@@ -232,7 +232,7 @@ class Command(fake.Case):
         self.assertIn("failed with status 9", err)
 
     def test_arguments(self):
-        """CPUs and numbers that do not fit."""
+        """CPUs and numbers that are refused."""
         for argv in (("--cpus", "0"), ("--cpus", "9999,0"), ("--cpus", "x,y"), ("--repeat", "0"),
                      ("--before", "exit 6")):
             status, _, err, _ = self.corun(*argv)

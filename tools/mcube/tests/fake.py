@@ -2,8 +2,8 @@
 """A made-up /sys, /proc and /dev for the tests of the mcube command.
 
 Root is a directory that MCUBE_ROOT points to. With mcube=True it has the
-interface, and writes to it obey the rules of mm/mcube/sysfs-*.c: the value is
-checked, a refusal has its error number and its line in the log.
+interface, and writes to it obey the rules of mm/mcube/{map,alloc}/sysfs.c: the
+value is checked, a refusal has its error number and its line in the log.
 """
 
 import contextlib
@@ -27,9 +27,9 @@ TOOLS = Path(__file__).resolve().parents[1]
 SYSFS = "/sys/kernel/mm/mcube"
 COLORS = "0x1000 0x2000 0x4000 0x8000 0x10000"
 BANKS = "0x24000 0x48000 0x90000 0x120000"
-STATS = {"containers": 2, "free_pages": 100, "served": 600, "colored": 200, "fallback": 200,
-         "uncovered": 1000, "taken": 5, "released": 2, "broken_up": 1}
-# What a Xeon E5-2690 v4 says of its caches: a hashed L3 of 14 slices among them.
+STATS = {"containers": 2, "free_pages": 100, "served": 600, "hopped": 150, "colored": 200,
+         "fallback": 200, "uncovered": 1000, "taken": 5, "released": 2, "broken_up": 1}
+# CPUID leaf 4 of a Xeon E5-2690 v4: caches, with a hashed L3 of 14 slices among them.
 XEON = ((0x1c004121, 0x01c0003f, 0x3f, 0), (0x1c004122, 0x01c0003f, 0x3f, 0),
         (0x1c004143, 0x01c0003f, 0x1ff, 0), (0x1c03c163, 0x04c0003f, 0x6fff, 6))
 
@@ -39,8 +39,8 @@ class Root:
 
     def __init__(self, path, mcube=True):
         self.path = Path(path)
-        self.errors = {}        # file: errno that a write gets whatever the value
-        self.written = []       # (file, value) that were taken
+        self.errors = {}        # file: errno that any write to the file gets
+        self.written = []       # (file, value) of accepted writes
         self.put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
         self.put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made-up CPU\nflags\t\t: fpu\n\n")
         self.put("/proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n")
@@ -67,7 +67,7 @@ class Root:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     def drop(self, name):
-        """No such file."""
+        """Remove a file."""
         Path(f"{self.path}{name}").unlink()
 
     def cpuid(self, leaves):
@@ -79,7 +79,7 @@ class Root:
                 f.write(struct.pack("<4I", *registers))
 
     def refuse(self, number, line):
-        """What the kernel does with a write that it does not want."""
+        """Refuse a write as the kernel does, with a line in the log."""
         with open(f"{self.path}/dev/kmsg", "a", encoding="utf-8") as f:
             f.write(f"4,1,1,-;mcube: {line}\n")
         raise OSError(number, os.strerror(number))

@@ -4,9 +4,9 @@
 # The mcube command on a running mcube kernel, as root and as a normal user.
 #
 # Needs a guest with python3, perf, setpriv and the command installed under
-# /usr; with a second memory node, whether pages are told apart by node is
-# tried as well. Changes the policies and the map, and puts them back. Speaks
-# TAP. What it compares are settings, errors and counts, never times.
+# /usr. With a second memory node it also tests that pages are told apart by
+# node. It changes the policies and the map, and restores them. It prints TAP,
+# and compares settings, errors and counts, never times.
 
 S=/sys/kernel/mm/mcube
 COLORS="0x1000 0x2000 0x4000 0x8000 0x10000"
@@ -71,13 +71,12 @@ user() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 colors=$(cat $S/map/color_map) banks=$(cat $S/map/bank_map)
 echo "TAP version 13"
 
-# On a modelled machine, only what is different there: the rest is the same, and
-# would take ten times as long.
+# On a modelled machine, only the cases that differ there: all other cases are
+# the same, and would take ten times as long.
 if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
 	run mcube map set --color "$COLORS" --bank "$BANKS"
-	# What a policy cuts is for the demo and the benchmarks to show; here the
-	# summary has to follow from the counts of the runs. The victim clears 20 MiB, a
-	# word at a time.
+	# The demo and the benchmarks show what a policy cuts; here the summary has to
+	# follow from the counts of the runs. The victim clears 20 MiB, a word at a time.
 	again="dd if=/dev/zero of=/dev/null bs=512K count=40"
 	stream="dd if=/dev/zero of=/dev/null bs=4M count=8"
 	run mcube corun --victim "$again" --repeat 2 --json \
@@ -135,12 +134,12 @@ is "apply --dry-run writes nothing" alloc/enabled 0
 run mcube apply m3
 says "apply m3" 0 "alloc/enabled: 0 -> 1" "m3 is in force"
 is "apply m3: on" alloc/enabled 1
-is "apply m3: seed" alloc/fill_order "[shuffle] paper"
+is "apply m3: fill order" alloc/fill_order "[shuffle] paper"
 run mcube apply m3
 says "apply m3 again" 0 "in force already"
 run mcube apply m3-paper
 says "apply another profile" 0 "alloc/fill_order: shuffle -> paper"
-is "apply another profile: seed" alloc/fill_order "shuffle [paper]"
+is "apply another profile: fill order" alloc/fill_order "shuffle [paper]"
 run mcube status --json
 holds "status: profile and counters" \
 	'd["profiles"] == ["m3-paper"] and d["systems"]["alloc"]["counters"]["served"] > 0
@@ -151,7 +150,7 @@ is "off: the kernel has it" alloc/enabled 0
 run mcube off
 says "off again" 0 "off already"
 
-# what the kernel refuses
+# writes that the kernel refuses
 
 run mcube apply m3
 run mcube map set --color none

@@ -99,7 +99,7 @@ class Pages(fake.Case):
         self.assertIn("each character stands for 4 colors and 1 bank", out)
 
     def test_hidden(self):
-        """Without the right to see frames, say which right."""
+        """Without the right to see frames, the message names the right."""
         self.entries(START // 4096, [pagemap.PRESENT, 0, 0, 0] * 64)
         self.entries(LIBRARY // 4096, [pagemap.PRESENT | pagemap.FILE_PAGE] * 4)
         self.entries((HUGE + (1 << 45)) // 4096, [pagemap.PRESENT] * 512)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What perf prints, and which events are chosen."""
+"""Parsing of what perf prints, and the choice of events."""
 
 from unittest import mock
 
@@ -29,7 +29,7 @@ class Parse(fake.Case):
     """perf stat -x;."""
 
     def test_software(self):
-        """Counts, and None for what was not counted or not asked for."""
+        """Counts, and None for events that were not counted or not asked for."""
         got = perf.parse(SOFTWARE, ["cycles", "page-faults", "task-clock", "context-switches",
                                     "faults"])
         self.assertEqual(got, {"cycles": None, "page-faults": 48, "task-clock": 0.7,
@@ -49,7 +49,7 @@ class Parse(fake.Case):
         self.assertEqual(perf.parse(text, ["cycles"]), {"cycles": None})
 
     def test_modifiers(self):
-        """Events that differ in their modifiers are two; one without stands for any."""
+        """Events with different modifiers differ; an event without modifier stands for any."""
         text = "100;;cycles:u;1;100;;\n50;;cycles:k;1;100;;\n"
         self.assertEqual(perf.parse(text, ["cycles:u", "cycles:k"]),
                          {"cycles:u": 100, "cycles:k": 50})
@@ -66,7 +66,7 @@ class Find(fake.Case):
     """The best events of a machine."""
 
     def found(self, pmus, countable):
-        """What is chosen where these PMUs show and these events count."""
+        """The events chosen where these PMUs are listed and these events count."""
         for p in pmus:
             self.root.put(f"{perf.PMUS}/{p}/type", "4\n")
         with mock.patch.object(perf, "tool", lambda: "/usr/bin/perf"), \
@@ -80,13 +80,13 @@ class Find(fake.Case):
         self.assertEqual((got.kind, got.cost, got.roles), ("model", "cycles", perf.SIM_EVENTS))
 
     def test_model_refuses(self):
-        """A modelled PMU that does not count is passed by."""
+        """A modelled PMU that does not count is passed over."""
         got = self.found(["cpu", "mcube_sim"], {"cycles", "instructions", "LLC-loads"})
         self.assertEqual((got.kind, got.roles), ("hardware", {"cycles": "cycles",
                                                               "instructions": "instructions"}))
 
     def test_last_level(self):
-        """Misses go by whichever of the kernel's names counts, never by half of a pair."""
+        """Misses are counted by the pair of kernel names that counts, never by half of a pair."""
         got = self.found(["cpu"], {"cycles", "LLC-loads", "cache-references", "cache-misses"})
         self.assertEqual(got.roles["misses"], "cache-misses")
         got = self.found(["cpu"], {"cycles", "LLC-loads", "LLC-load-misses", "cache-references",
@@ -94,7 +94,7 @@ class Find(fake.Case):
         self.assertEqual(got.roles["misses"], "LLC-load-misses")
 
     def test_none(self):
-        """No PMU, no perf: there is time, and the reason."""
+        """Without PMU or perf only time is left, and the note has the reason."""
         got = self.found([], {"page-faults"})
         self.assertEqual((got.kind, got.roles, got.cost), ("time", {}, "seconds"))
         self.assertIn("shows no PMU", got.note)

@@ -28,7 +28,7 @@ class Files(fake.Case):
         return policy.Profile(path)
 
     def test_shipped(self):
-        """Those that come along have a title, what undoes them, and limits for messages."""
+        """Shipped profiles have a title, an [off] section, and limits for messages."""
         found = policy.profiles()
         self.assertLessEqual({"m3", "m3-paper"}, set(found))
         for p in found.values():
@@ -42,7 +42,7 @@ class Files(fake.Case):
         self.assertEqual(p.apply, [("a/x", "0"), ("a/y", "1 = 2"), ("a/x", "1")])
 
     def test_refused(self):
-        """What is not understood is named with file and line."""
+        """A line that is not understood is named with file and line."""
         for text, line in (("a = b\n", 1), ("[apply]\nnonsense\n", 2), ("[other]\na = b\n", 1),
                            ("[apply]\n\n= b\n", 3), ("[apply]\na =\n", 2)):
             with self.assertRaises(Failure, msg=text) as caught:
@@ -50,7 +50,7 @@ class Files(fake.Case):
             self.assertIn(f"one.conf:{line}: ", str(caught.exception))
 
     def test_unreadable(self):
-        """One that is no text is an error with its name."""
+        """A profile that is no text is an error with its name."""
         path = Path(self.root.path, "one.conf")
         path.write_bytes(b"\xff\xfe\x00")
         with self.assertRaises(Failure) as caught:
@@ -96,7 +96,7 @@ class Apply(fake.Case):
         self.assertIn("off already", self.mcube_says("off")[1])
 
     def test_dry_run(self):
-        """Nothing is written, and what would be is shown in order."""
+        """Nothing is written, and the writes that would be made are shown in order."""
         status, out, _ = self.mcube_says("apply", "m3-paper", "--dry-run")
         self.assertEqual((status, self.root.written), (0, []))
         self.assertLess(out.index("'paper' (now 'shuffle')"), out.index("'1' (now '0')"))
@@ -104,7 +104,7 @@ class Apply(fake.Case):
         self.assertEqual(self.root.written, [])
 
     def test_undone(self):
-        """Refused at any step, everything is as before."""
+        """After a refusal at any step, everything is as before."""
         for step, wrong in (("alloc/container_order = 9", "alloc/container_order = 99"),
                             ("alloc/enabled = 1", "alloc/enabled = 2"),
                             ("alloc/fill_order = paper", "alloc/fill_order = random")):
@@ -166,7 +166,7 @@ class Apply(fake.Case):
         self.assertIn("allowed: masks", err)
 
     def test_another_system(self):
-        """A further system is a file: listed, applied, switched off, shown."""
+        """A further system is one more profile: listed, applied, switched off, shown."""
         self.root.put(f"{fake.SYSFS}/srm/mode", "off\n")
         self.root.put(f"{fake.SYSFS}/srm/stats/kept", "7\n")
         self.add("[profile]\ntitle = another\n[apply]\nsrm/mode = on\n[off]\nsrm/mode = off\n")
@@ -203,7 +203,7 @@ class Apply(fake.Case):
         self.assertIn("alloc/enabled", err)
 
     def test_restore(self):
-        """What was in force is put back: values first, switches last."""
+        """Settings in force are restored: values first, switches last."""
         self.mcube_says("apply", "m3-paper")
         saved = policy.Saved()
         self.mcube_says("apply", "m3")
@@ -231,15 +231,15 @@ class Status(fake.Case):
     """mcube status."""
 
     def test_shares(self):
-        """Shares are of the requests that they are shares of."""
+        """Each share is of its own kind of request."""
         status, out, _ = self.mcube_says("status")
         self.assertEqual(status, 0)
         self.assertIn("followed 80.0%, fallback 20.0% of single movable pages; uncovered 50.0%",
                       out)
-        self.assertIn("note: the store often has no page", out)
+        self.assertIn("note: the allocator often has no page", out)
 
     def test_fresh(self):
-        """Nothing was asked for yet: no shares, no division by zero."""
+        """Before the first request there are no shares, and no division by zero."""
         for name in fake.STATS:
             self.root.put(f"{fake.SYSFS}/alloc/stats/{name}", "0\n")
         status, out, _ = self.mcube_says("status")

@@ -4,8 +4,8 @@
 
     run.py [-C FOLDER] [NAME...]    all *_test.py there, or tests whose names contain a NAME
 
-The folder is the one of this script unless another is given. Tests may import what lies
-beside their folder.
+The default folder is the folder of this script. Tests may import modules that lie beside
+their folder.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def each(suite):
 
 
 def title(test):
-    """What a test shows, in its own words."""
+    """First line of a test's docstring, after the name of its file."""
     text = test.shortDescription() or test.id()
     return f"{test.id().split('.')[0].removesuffix('_test')}: {text}".rstrip(".")
 
