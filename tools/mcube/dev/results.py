@@ -27,10 +27,10 @@ HEAD = """.. SPDX-License-Identifier: GPL-2.0
 {title}
 {rule}
 
-Written by ``make results`` from the result files of the commands named here.
-What kind of number each table holds, and of which machine, stands beside it:
-instructions are counted by QEMU (``-icount``), cycles and cache or DRAM events
-are those of a modelled machine, seconds those of the emulator's host.
+``make results`` writes this file from the result files of the commands named here.
+Each table says what kind of number it holds, and of which machine.  Instructions
+are counted by QEMU (``-icount``).  Cycles and cache or DRAM events are those of a
+modelled machine.  Seconds are those of the emulator's host.
 """
 
 
@@ -208,13 +208,14 @@ def srm(data):
                    for n, g in data["parameters"]["guests"].items() if n.startswith("main")})
     out = [pairs(plain(data["summary"]))]
     if main:
-        out += ["Victims beside programs: LLC misses beyond those alone with all policies off, "
-                "time over that\nalone; of the four victims. The cut is the mean of those that "
-                "say anything, and the least;\neach pair is in ``build/results/srm.json``. "
+        out += ["Victims beside programs, means of the four victims. Extra misses: LLC misses "
+                "beyond those of the\nvictim alone with all policies off. Slowdown: time over "
+                "that of the victim alone. The cut is the\nmean of the pairs that count, and "
+                "the least; each pair is in ``build/results/srm.json``.\n"
                 f"Run with {', '.join(runs)}.",
                 pairs_table(main),
-                "The programs themselves: a pass alone, after another one, in 10\\ :sup:`6` "
-                "cycles; its\nreferences to the last level; pages placed.",
+                "The programs themselves: a pass of the program alone, after another pass, in "
+                "10\\ :sup:`6` cycles;\nits references to the last level; pages placed.",
                 table(list(programs), {"machine": "machine", "fs": "fs", "program": "program",
                                        "off": cost("off"), "srm": cost("srm"),
                                        "loss": percent("file_side_loss"),
@@ -222,20 +223,21 @@ def srm(data):
                                        "placed": pages("placed"), "missed": pages("missed"),
                                        "uncovered": pages("uncovered")})]
     for part, mine in rows.items():
-        out += [f"``--part {part}``: means over victims; cost of a pass of the program.",
+        out += [f"``--part {part}``: means over victims; *loss*: added cost of a pass of the "
+                "program.",
                 table(mine, {"machine": "machine", "fs": "fs", "situation": "situation",
                              "extra misses": whole("extra"), "cut": percent("cut"),
                              "slowdown": "slowdown", "loss": percent("loss"),
                              "placed": pages("placed"), "missed": pages("missed")})]
     if where:
-        out += ["``--part where``: extra misses of a victim, one in some sampled, by where they "
-                "lie: in the\ncolors reserved for files, in the lines where the struct pages of "
-                "those lie, elsewhere;\n*itself*: the program's own misses, for a while.",
+        out += ["``--part where``: extra misses of a victim by place, from samples: in the colors "
+                "reserved for files,\nin the lines of the struct pages of those colors, "
+                "elsewhere. *itself*: the program's own misses,\nfor a while.",
                 table(where, {k: k for k in ("machine", "fs", "program", "victim", "policy")}
                       | {"extra misses": whole("extra")}
                       | {k: whole(k) for k in ("reserved", "struct pages", "elsewhere")})]
     if hits:
-        out += ["``--part hitratio``: not simulated; reads that the page cache served.",
+        out += ["``--part hitratio``: share of reads that the page cache served; not simulated.",
                 table(hits, {"memory": "memory", "policy": "setting",
                              "hit ratio": percent("hit_ratio"), "least": percent("least"),
                              "most": percent("most"), "placed": pages("placed"),
