@@ -62,10 +62,6 @@ static inline void __mod_mcube_free_pages(struct zone *zone, int delta)
  *               only for the page cache, which marks the task's hint with
  *               MCUBE_HINT_FILE.
  *
- * The caller tests for order 0 before this call, not after: then the compiler
- * sees that single pages need none of the later tests of the order, which saves
- * as much as the hook costs.
- *
  * Return: true if the mcube allocator shall be asked.
  */
 static __always_inline bool mcube_alloc_wants(int migratetype)

@@ -413,6 +413,7 @@ struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype)
 	} else if (mcube_reserve_hops()) {
 		page = alloc_hinted(mz, mcube_reserve_hint());
 		if (page) {
+			this_cpu_inc(mcube_stats.nr[MCUBE_HOPPED]);
 			this_cpu_inc(mcube_stats.nr[MCUBE_SERVED]);
 			return page;
 		}

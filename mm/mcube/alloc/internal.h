@@ -491,7 +491,6 @@ static inline u32 mcube_reserve_hint(void)
 	if (i >= mcube_reserve.nr_hop)
 		i = 0;
 	current->mcube_hop = i;
-	this_cpu_inc(mcube_stats.nr[MCUBE_HOPPED]);
 	return mcube_hint_make(mcube_reserve.hop[i], -1);
 }
 
