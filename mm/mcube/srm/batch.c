@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRM-buffer: pages that will follow each other are allocated together
+ * SRM-buffer: pages of a file that are needed in a row are allocated together
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A page of a certain color costs more than any page.  Readahead and buffered
- * writes know how many pages of the file will follow, so some of them are taken
- * along, up to where the color changes:
+ * To allocate a page of a certain color costs more than to allocate any page.
+ * Readahead and buffered writes know how many pages of the file will follow.
+ * So the first request allocates a batch of pages, up to where the color
+ * changes, and the requests after it take their pages from the batch:
  *
  *   mcube_srm_batch_begin()      mapping, last index
  *   mapping_alloc_folio() ...... 1st: 16 pages from the page allocator, 15 kept
- *   mapping_alloc_folio() ...... 2nd to 16th: one of those kept
+ *   mapping_alloc_folio() ...... 2nd to 16th: a page that was kept
  *   mcube_srm_batch_end()        pages that were not needed are freed
  */
 
@@ -29,7 +30,7 @@
 #include "internal.h"
 #include "reuse.h"
 
-/* alloc_pages_bulk() knows nothing of these. */
+/* alloc_pages_bulk() ignores memory policies, cpuset spread and dirty limits. */
 static bool has_policy(gfp_t gfp)
 {
 	return mcube_srm_has_mempolicy() || cpuset_do_page_mem_spread() ||
@@ -51,11 +52,11 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp, pgoff_t index)
 				      &batch->folios, NULL);
 	hint = mcube_hint_restore(hint);
 	batch->stat = c.stat;
-	/* If there was nothing, the one that is asked for now has the run. */
+	/* With no page got, the segment stays: the single page may continue it. */
 	mcube_srm_chosen(&c, got, hint & MCUBE_HINT_SERVED || !got);
 }
 
-/* The next of a batch, which is filled first if it is empty and can be. */
+/* The next page of a batch; fills the batch first if it is empty and can be. */
 static struct folio *take_batched(struct mcube_srm_batch *batch, gfp_t gfp,
 				  pgoff_t index)
 {
@@ -74,14 +75,14 @@ static struct folio *take_batched(struct mcube_srm_batch *batch, gfp_t gfp,
 
 /**
  * mcube_srm_alloc_folio() - a folio for the page cache
- * @mapping: the file's.
- * @gfp: as for filemap_alloc_folio().
- * @order: likewise.
- * @index: page index that it is for.
+ * @mapping: page cache of the file.
+ * @gfp: flags, as for filemap_alloc_folio().
+ * @order: order of the folio, as for filemap_alloc_folio().
+ * @index: page index that the folio is for.
  *
- * Where the caller said by mcube_srm_batch_begin() that more will follow, some of those
- * are taken along: that costs less than one by one, and makes up for what a
- * certain color costs.
+ * If the caller said by mcube_srm_batch_begin() that more pages will follow,
+ * some of them are allocated as well.  A batch costs less than its pages one by
+ * one, which makes up for the cost of a certain color.
  *
  * Context: process, as @gfp says.
  * Return: the folio, or NULL.
@@ -98,8 +99,8 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 }
 EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
 
-/* What was not needed, as it was there already, is free again. */
-static void give_back(struct mcube_srm_batch *batch)
+/* Free the pages that were not needed, as the file had some pages already. */
+static void free_batch(struct mcube_srm_batch *batch)
 {
 	struct folio *folio, *next;
 
@@ -112,20 +113,20 @@ static void give_back(struct mcube_srm_batch *batch)
 
 /* See mcube_srm_batch_begin(). */
 void __mcube_srm_batch_begin(struct mcube_srm_batch *batch,
-			 struct address_space *mapping, pgoff_t last)
+			     struct address_space *mapping, pgoff_t last)
 {
 	batch->mapping = mapping;
 	batch->last = last;
 	INIT_LIST_HEAD(&batch->folios);
 	batch->outer = current->mcube_srm_batch;
-	/* It may wait long for this one: nothing shall wait with it. */
+	/* The outer batch may wait long for this one: keep no pages meanwhile. */
 	if (batch->outer)
-		give_back(batch->outer);
+		free_batch(batch->outer);
 	current->mcube_srm_batch = batch;
 }
 
 void __mcube_srm_batch_end(struct mcube_srm_batch *batch)
 {
 	current->mcube_srm_batch = batch->outer;
-	give_back(batch);
+	free_batch(batch);
 }

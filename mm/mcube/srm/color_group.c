@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions: the cache colors that larger folios have
+ * Color groups: the cache colors that larger folios have
  *
  * Copyright (C) 2026 The mcube authors
  *
- * An aligned block of 2^k frames has several colors, and which ones it has
- * divides the colors into regions: in a map that is linear over XOR
+ * An aligned block of 2^k frames has several colors.  In a map that is linear
+ * over XOR
  *
  *   color(base + i) = color(base) ^ color(i)        base aligned, i < 2^k
  *
- * so two blocks have all their colors in common, or none.
+ * so two blocks have all their colors in common, or none: blocks divide the
+ * colors into groups.
  *
  *   color 0 1 2 3 | 4 5 6 7 | 8 9 10 11 | ...       k = 2, lowest bits
- *         region 0  region 1  region 2
+ *         group 0   group 1   group 2
  *
- * A sequence that is given a region instead of a color may have folios of up to
- * 2^k pages, for which it pays with 2^k times the share of the cache.  Where
- * the hash of a sliced cache mixes higher bits in, colors of a region are not
- * adjacent, and where the lowest bits do not count, a region has fewer.
+ * A segment that is given a group instead of a color may have folios of up to
+ * 2^k pages, at the price of 2^k times the share of the cache.  If the hash of
+ * a sliced cache mixes in higher bits, the colors of a group are not adjacent.
+ * If the lowest bits of the frame number do not matter for the color, a group
+ * has fewer colors.  While the policy is on, files get no folios larger than a
+ * group allows, since these would have colors of several groups.
  *
- * The first regions can be reserved for files: memory of programs hops over the
- * colors of the others.  Reserving one of 16 regions:
+ * The first groups can be reserved for files: memory of programs hops over the
+ * colors of the other groups.  Reserving one of 16 groups:
  *
- *   region     0     1  2  3 ... 15
+ *   group      0     1  2  3 ... 15
  *            files   memory;  files when 0 has no free frames
+ *
+ * The paper (see place.c) has neither larger folios nor reserved colors.
  */
 
 #include <linux/bitmap.h>
@@ -35,84 +40,87 @@
 
 /**
  * mcube_color_groups_init() - divide the colors of a map
- * @r: filled in.
- * @dim: the map's colors.
+ * @groups: filled in.
+ * @dim: colors of the map.
  * @order: blocks have 2^@order frames, at most MCUBE_GROUP_ORDER_MAX.
  *
- * Return: 0; -EOPNOTSUPP if the map is a table and @order not 0, as blocks can
- * overlap then; -ERANGE if there are fewer than two regions.
+ * Return: 0; -EOPNOTSUPP if the map has a table and @order is not 0, as blocks
+ * can have some of their colors in common then; -ERANGE if there are fewer than
+ * two groups.
  */
-int mcube_color_groups_init(struct mcube_color_groups *r, const struct mcube_dim *dim,
-		       unsigned int order)
+int mcube_color_groups_init(struct mcube_color_groups *groups,
+			    const struct mcube_dim *dim, unsigned int order)
 {
 	bool seen[MCUBE_MAX_VALUES] = { false };
 	u8 span[1U << MCUBE_GROUP_ORDER_MAX];
 	unsigned int color, i, value;
 
-	memset(r, 0, sizeof(*r));
-	r->order = order;
+	memset(groups, 0, sizeof(*groups));
+	groups->order = order;
 	if (order && dim->table_len)
 		return -EOPNOTSUPP;
 	for (i = 0; i < 1U << order; i++) {
 		value = order ? mcube_dim_value(dim, i) : 0;
 		if (!seen[value])
-			span[r->per++] = value;
+			span[groups->per++] = value;
 		seen[value] = true;
 	}
 	memset(seen, 0, sizeof(seen));
 	for (color = 0; color < dim->nr_values; color++) {
 		if (seen[color])
 			continue;
-		for (i = 0; i < r->per; i++) {
+		for (i = 0; i < groups->per; i++) {
 			value = color ^ span[i];
 			seen[value] = true;
-			r->of[value] = r->nr;
-			r->color[r->nr * r->per + i] = value;
+			groups->of[value] = groups->nr;
+			groups->color[groups->nr * groups->per + i] = value;
 		}
-		r->nr++;
+		groups->nr++;
 	}
-	return r->nr < 2 ? -ERANGE : 0;
+	return groups->nr < 2 ? -ERANGE : 0;
 }
 
 /**
- * mcube_color_groups_init_auto() - divide the colors of a map so that folios are large
- * @r: filled in, with the highest order that leaves @least regions; with order 0
- *     if none does, or only 1.
- * @dim: the map's colors.
- * @least: number of regions that there shall be.
+ * mcube_color_groups_init_auto() - divide the colors of a map for large folios
+ * @groups: filled in, with the highest order that leaves @least groups; with
+ *          order 0 if no order above 1 does.
+ * @dim: colors of the map.
+ * @least: least number of groups.
  *
- * A region then has a sixteenth of the cache at most, which is what pages would
- * have in a cache of 16 colors.  Folios of two pages are not worth it: each is
- * looked for in the buddy lists, and pages are taken by the batch.
+ * With @least at 16 a group has at most a sixteenth of the cache, as pages of
+ * one color have in a cache of 16 colors.  Folios of two pages are not worth
+ * it: each folio is searched for in the buddy lists, while pages are allocated
+ * by the batch.
  *
- * Return: 0; -ERANGE if there are fewer than two regions.
+ * Return: 0; -ERANGE if there are fewer than two groups.
  */
-int mcube_color_groups_init_auto(struct mcube_color_groups *r, const struct mcube_dim *dim,
-			    unsigned int least)
+int mcube_color_groups_init_auto(struct mcube_color_groups *groups,
+				 const struct mcube_dim *dim, unsigned int least)
 {
 	unsigned int order;
 
 	for (order = MCUBE_GROUP_ORDER_MAX; order > 1; order--)
-		if (!mcube_color_groups_init(r, dim, order) && r->nr >= least)
+		if (!mcube_color_groups_init(groups, dim, order) && groups->nr >= least)
 			return 0;
-	return mcube_color_groups_init(r, dim, 0);
+	return mcube_color_groups_init(groups, dim, 0);
 }
 
 /**
- * mcube_color_groups_reserve() - reserve some of the regions for files
- * @r: as divided.
- * @share: how many, in parts of @shares, less than all; rounded down.
- * @shares: parts that all regions make up.
- * @colors: bitmap of MCUBE_MAX_VALUES bits, filled in: the reserved colors.
+ * mcube_color_groups_reserve() - reserve some of the groups for files
+ * @groups: groups of mcube_color_groups_init().
+ * @share: share of the groups, less than @shares; rounded down to whole groups.
+ * @shares: what @share is a part of; stands for all groups.
+ * @colors: bitmap of MCUBE_MAX_VALUES bits, filled in with the reserved colors.
  */
-void mcube_color_groups_reserve(struct mcube_color_groups *r, unsigned int share,
-			   unsigned int shares, unsigned long *colors)
+void mcube_color_groups_reserve(struct mcube_color_groups *groups,
+				unsigned int share, unsigned int shares,
+				unsigned long *colors)
 {
 	unsigned int color;
 
-	r->reserved = r->nr * share / shares;
+	groups->reserved = groups->nr * share / shares;
 	bitmap_zero(colors, MCUBE_MAX_VALUES);
-	for (color = 0; color < r->nr * r->per; color++)
-		if (r->of[color] < r->reserved)
+	for (color = 0; color < groups->nr * groups->per; color++)
+		if (groups->of[color] < groups->reserved)
 			__set_bit(color, colors);
 }

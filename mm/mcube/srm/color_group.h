@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Regions: the cache colors that larger folios have.
+ * Color groups: the cache colors that larger folios have.
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Pure: integers only.  See region.c for the idea.
+ * Pure: integers only.  See color_group.c for the idea.
  */
 #ifndef _MM_MCUBE_SRM_COLOR_GROUP_H
 #define _MM_MCUBE_SRM_COLOR_GROUP_H
@@ -12,17 +12,17 @@
 #include <linux/mcube_map.h>
 #include <linux/types.h>
 
-/* Largest region: 64 KiB with 4 KiB pages. */
+/* Largest folio that a group allows: 64 KiB with 4 KiB pages. */
 #define MCUBE_GROUP_ORDER_MAX	4U
 
 /**
- * struct mcube_color_groups - a map's colors, divided
- * @order: blocks of 2^@order frames have the colors of one region.
- * @nr: number of regions.
- * @per: colors of each.
- * @of: by color, the region that it is part of.
- * @color: the colors, group by region.
- * @reserved: so many regions, the first ones, are for files alone.
+ * struct mcube_color_groups - the colors of a map, divided into groups
+ * @order: aligned blocks of 2^@order frames have the colors of one group.
+ * @nr: number of groups.
+ * @per: number of colors in each group.
+ * @of: by color, the group that the color is in.
+ * @color: all colors, group after group.
+ * @reserved: this many groups, the first ones, are reserved for files.
  */
 struct mcube_color_groups {
 	unsigned int order;
@@ -33,26 +33,28 @@ struct mcube_color_groups {
 	unsigned int reserved;
 };
 
-int mcube_color_groups_init(struct mcube_color_groups *r, const struct mcube_dim *dim,
-		       unsigned int order);
-int mcube_color_groups_init_auto(struct mcube_color_groups *r, const struct mcube_dim *dim,
-			    unsigned int least);
-void mcube_color_groups_reserve(struct mcube_color_groups *r, unsigned int share,
-			   unsigned int shares, unsigned long *colors);
+int mcube_color_groups_init(struct mcube_color_groups *groups,
+			    const struct mcube_dim *dim, unsigned int order);
+int mcube_color_groups_init_auto(struct mcube_color_groups *groups,
+				 const struct mcube_dim *dim, unsigned int least);
+void mcube_color_groups_reserve(struct mcube_color_groups *groups,
+				unsigned int share, unsigned int shares,
+				unsigned long *colors);
 
 /**
- * mcube_color_group_color() - a color of a region
- * @r: the regions.
- * @group: which.
- * @i: any number; in turn it yields all colors of the region.
+ * mcube_color_group_color() - a color of a group
+ * @groups: the groups.
+ * @group: number of the group.
+ * @i: any number; successive numbers give all colors of the group in turn.
  *
  * Return: the color.
  */
-static inline unsigned int mcube_color_group_color(const struct mcube_color_groups *r,
-					      unsigned int group, u64 i)
+static inline unsigned int
+mcube_color_group_color(const struct mcube_color_groups *groups,
+			unsigned int group, u64 i)
 {
 	/* @per is a power of two. */
-	return r->color[group * r->per + (i & (r->per - 1))];
+	return groups->color[group * groups->per + (i & (groups->per - 1))];
 }
 
 #endif /* _MM_MCUBE_SRM_COLOR_GROUP_H */

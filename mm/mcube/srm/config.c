@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the files of SRM-buffer share: key, settings, groups, counters
+ * SRM-buffer: static key, settings, color groups, counters
  *
  * Copyright (C) 2026 The mcube authors
  *
- * All other files of the room build on this one.
+ * All other files of srm/ use these; this file uses none of them.
  */
 
 #include <linux/cpumask.h>
@@ -31,7 +31,7 @@ struct mcube_color_groups mcube_srm_groups;
 
 /**
  * mcube_srm_stat() - events since boot
- * @stat: which.
+ * @stat: the counter.
  *
  * Return: the sum over all CPUs.
  */

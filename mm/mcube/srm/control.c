@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Switching SRM-buffer on and off, and its settings
+ * SRM-buffer: switching it on and off, and settings that need the policy lock
  *
  * Copyright (C) 2026 The mcube authors
  *
- * On: divide the colors of the address map into groups, ask the allocator for the
- * reserved ones and for memory to hop over the others, flip the key.  Off is the
- * same backwards; the allocator waits for those that are still placing pages.
+ * Switching on divides the colors of the address map into groups, requests that
+ * the allocator reserve the first groups and let memory hop over the other
+ * colors, and enables the static key.  Switching off disables the key and waits
+ * for the work item of reclaim.c.  The allocator then withdraws the requests
+ * and waits for a grace period, in which CPUs that still choose colors finish.
  */
 
 #include <linux/bitmap.h>
@@ -53,11 +55,12 @@ static struct mcube_policy policy = {
 
 /**
  * mcube_srm_enable() - switch the policy on or off
- * @on: which.
+ * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0; -ENODEV if the store is off, -EOPNOTSUPP if the address map has
- * but one color, -ERANGE if it has too few for group_order, or is a table.
+ * Return: 0; -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the address
+ * map has only one color, -ERANGE if group_order needs more colors than the map
+ * has, or a map without a table.
  */
 int mcube_srm_enable(bool on)
 {
@@ -70,7 +73,7 @@ int mcube_srm_enable(bool on)
 /**
  * mcube_srm_enabled() - is the policy on?
  *
- * Return: true if so; it can change at once.
+ * Return: true if the policy is on; that can change at once.
  */
 bool mcube_srm_enabled(void)
 {
@@ -87,8 +90,8 @@ static int set_while_off(unsigned int *what, unsigned int value)
 }
 
 /**
- * mcube_srm_set_group_order() - shall runs have regions of several colors?
- * @order: folios of up to 2^@order pages have their place there; 0..4, or
+ * mcube_srm_set_group_order() - set how large folios of a segment may be
+ * @order: color groups have room for folios of up to 2^@order pages; 0..4, or
  *         MCUBE_GROUP_ORDER_AUTO.
  *
  * Context: process, sleeps.
@@ -100,8 +103,9 @@ int mcube_srm_set_group_order(unsigned int order)
 }
 
 /**
- * mcube_srm_set_reserve() - how many colors shall be for files alone?
- * @share: in sixteenths of all, 0..MCUBE_RESERVE_MAX; rounded down.
+ * mcube_srm_set_reserve() - set how many colors are reserved for files
+ * @share: in sixteenths of all colors, 0..MCUBE_RESERVE_MAX; rounded down to
+ *         whole color groups.
  *
  * Context: process, sleeps.
  * Return: 0, or -EBUSY while the policy is on.
@@ -112,8 +116,8 @@ int mcube_srm_set_reserve(unsigned int share)
 }
 
 /**
- * mcube_srm_set_hop() - shall pages that are no file's hop over the colors?
- * @on: whether.
+ * mcube_srm_set_hop() - let pages that belong to no file hop over the colors
+ * @on: true if they hop.
  *
  * Context: process, sleeps.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SRM-buffer: what its own files share.
+ * SRM-buffer: what the files of srm/ share.
  *
  * Copyright (C) 2026 The mcube authors
  */
@@ -18,8 +18,8 @@
 
 /**
  * enum mcube_srm_mode - where the color of a long file's page comes from
- * @MCUBE_SRM_SEGMENTED: the file carries a run; a new one is dealt a color with
- *                  free frames.
+ * @MCUBE_SRM_SEGMENTED: the file carries a segment; a new segment gets a color
+ *                       with free frames.
  * @MCUBE_SRM_STATELESS: hash of the file, plus index / tl.
  * @MCUBE_SRM_NR_MODES: number of modes.
  */
@@ -31,17 +31,19 @@ enum mcube_srm_mode {
 
 /**
  * enum mcube_srm_stat - events since boot, per CPU
- * @MCUBE_SRM_FILE: pages that got the color of their file's run.
- * @MCUBE_SRM_TASK: pages of short files that got that of their task's run.
- * @MCUBE_SRM_MISSED: pages that got another color than they should have.
- * @MCUBE_SRM_SEGMENTS: runs begun.
- * @MCUBE_SRM_RECLAIMED: pages evicted so that their color has free frames.
- * @MCUBE_SRM_RECOLORED: pages moved to all colors as their file is read again and
- *                    again.
- * @MCUBE_SRM_HOPPED: other pages, which hop over the colors.
- * @MCUBE_SRM_UNCOVERED: page-cache folios that are larger than a region, not
- *                       movable and no device's, metadata, or asked for by a
- *                       task with a hint.
+ * @MCUBE_SRM_FILE: pages placed by the segment of their file.
+ * @MCUBE_SRM_TASK: pages of short files placed by the segment of the task.
+ * @MCUBE_SRM_MISSED: pages that got another color than the one chosen.
+ * @MCUBE_SRM_SEGMENTS: segments begun.
+ * @MCUBE_SRM_RECLAIMED: pages evicted to free frames of their color.
+ * @MCUBE_SRM_RECOLORED: pages moved to all colors because their file is read
+ *                       again and again.
+ * @MCUBE_SRM_HOPPED: pages of files that may have all colors, which hopped over
+ *                    the colors when they were allocated.
+ * @MCUBE_SRM_UNCOVERED: page-cache folios that the policy leaves alone: larger
+ *                       than a color group allows; neither movable nor of a
+ *                       block device; metadata; requested by a task with a
+ *                       hint.
  * @MCUBE_SRM_NR_STATS: number of counters.
  */
 enum mcube_srm_stat {
@@ -68,20 +70,20 @@ static inline void mcube_srm_count(enum mcube_srm_stat stat, long nr)
 }
 
 /**
- * struct mcube_srm_config - what the policy goes by
- * @tl: pages of a run.
+ * struct mcube_srm_config - settings of the policy
+ * @tl: pages of a segment.
  * @mode: see enum mcube_srm_mode.
- * @vm_hop: shall pages that are no file's hop?
- * @reclaim: shall pages be evicted for a color that has too few free frames?
- * @reserve: share of the colors that is for files alone, in sixteenths;
- *           constant while the policy is on.
- * @group_order: runs have regions of the colors that 2^@group_order frames
- *                have; constant while the policy is on.  MCUBE_GROUP_ORDER_AUTO: as
- *                mcube_color_groups_init_auto() divides them.
- * @reuse: pages of each color that a file may have which is spread when it is
- *          read again and again; 0 for never.
- * @nr_colors: of the address map; constant while the policy is on.
- * @epoch: counts how often it was switched on.
+ * @vm_hop: pages that belong to no file hop over the colors.
+ * @reclaim: pages are evicted for a color that has too few free frames.
+ * @reserve: share of the colors reserved for files, in sixteenths; constant
+ *           while the policy is on.
+ * @group_order: a color group has the colors of 2^@group_order aligned frames;
+ *               constant while the policy is on.  With MCUBE_GROUP_ORDER_AUTO
+ *               mcube_color_groups_init_auto() chooses the order.
+ * @reuse: a file that is read again and again is spread over the colors if it
+ *         has at most @reuse pages for each color; 0 for never.
+ * @nr_colors: colors of the address map; constant while the policy is on.
+ * @epoch: counts how often the policy was switched on.
  */
 struct mcube_srm_config {
 	unsigned int tl;
@@ -97,7 +99,7 @@ struct mcube_srm_config {
 
 extern struct mcube_srm_config mcube_srm_config;
 
-/* Changes only while the policy is off, a grace period after it went off. */
+/* Changes only while the policy is off and a grace period has passed. */
 extern struct mcube_color_groups mcube_srm_groups;
 
 #define MCUBE_REUSE_PAGES_MAX	64U
@@ -119,21 +121,21 @@ unsigned int mcube_srm_select(unsigned int tl);
 /* place.c */
 
 /*
- * What a task may hold of free memory while it reads or writes.  So many pages
- * have one color of a region before the next one's turn comes.
+ * Most pages that a task may hold in a batch while it reads or writes.  A
+ * segment changes to the next color of its group after this many pages.
  */
 #define MCUBE_SRM_BATCH		16UL
 
 /**
- * struct mcube_srm_choice - what the next pages of a file shall have
- * @group: the region.
- * @left: how many pages of it.
- * @segment: where the sequence remembers it; NULL if it follows from the page's
- *       index, or if they are placed as memory.
- * @epoch: the policy may go off and on again while pages are allocated, with
- *         other regions: when the choice was made.
- * @hint: what the allocator is told.
- * @stat: what the pages are counted as.
+ * struct mcube_srm_choice - the color chosen for the next pages of a file
+ * @group: color group.
+ * @left: pages that the choice holds for.
+ * @segment: where the state of the segment lies; NULL if the color follows from
+ *           the index of the page, or if the pages hop.
+ * @epoch: epoch of the choice; the policy may go off and on again, with other
+ *         color groups, while pages are allocated.
+ * @hint: hint for the allocator.
+ * @stat: counter of the pages.
  */
 struct mcube_srm_choice {
 	unsigned int group;
@@ -168,7 +170,7 @@ static inline bool mcube_srm_has_mempolicy(void)
 
 /* reclaim.c */
 void mcube_srm_reclaim(int nid, const struct mcube_color_groups *groups,
-		  unsigned int group, unsigned long nr);
+		       unsigned int group, unsigned long nr);
 void mcube_srm_reclaim_stop(void);
 
 #endif /* _MM_MCUBE_SRM_INTERNAL_H */

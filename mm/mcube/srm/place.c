@@ -1,54 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRM-buffer: pages of an access sequence share a cache color
+ * SRM-buffer: the color of the next pages of a file
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A program that streams through files uses each page once or seldom, and on
- * its way through the last-level cache it evicts what others use all the time.
- * The page cache knows who it is allocating for, so it can see to it that such
- * pages compete with each other only (see runs.c), while memory of programs
- * gets all colors:
+ * A program that streams through files uses each page once or seldom.  On their
+ * way through the last-level cache these pages evict what other programs use
+ * all the time.  The page cache knows the file and the task that it allocates a
+ * page for, so it can give the pages of one access sequence the same cache
+ * color.  Then they compete only with each other (see segment.c), and the
+ * memory of programs gets all colors:
  *
  *   read(), write(), mmap() of a file
- *     longer than tl pages .............. run of the file, or by page index
- *     shorter ........................... run of the task: it reads many
- *     read again and again (rescan.c) ... as memory
- *     executed .......................... as memory
- *   all else: anonymous memory, shmem ... hop over the colors, one by one,
- *                                         but for those reserved for files
+ *     longer than tl pages .............. segment of the file, or by page index
+ *     shorter ........................... segment of the task, for many files
+ *     read again and again (reuse.c) .... hops over the colors
+ *     executed (reuse.c) ................ hops over the colors
+ *   all else: anonymous memory, shmem ... hops over the colors, page by page,
+ *                                         but not over those reserved for files
  *
- *   mapping_alloc_folio() -> mcube_srm_alloc_folio()
- *        |  current->mcube_hint = color of the run
+ *   mapping_alloc_folio() -> mcube_srm_alloc_folio()     batch.c
+ *        |  current->mcube_hint = color of the segment   mcube_srm_choose()
  *        v
- *   page allocator -> mcube_alloc_rmqueue() -> a frame of that color, if there is
+ *   page allocator -> mcube_alloc_rmqueue() -> a frame of that color, if any
+ *        |
+ *        v
+ *   the segment goes on, or ends                         mcube_srm_chosen()
  *
- * The hint is all that the store is told.  Where it has no frame of the color,
- * and the buddy lists neither (pick.c), the page gets another, and the run
- * ends: the next one is dealt a color with more frames.  So that there is one,
- * pages that were used once are evicted ahead (refill.c).
+ * The hint is all that the allocator is told.  If neither a container nor the
+ * buddy lists (../alloc/buddy.c) have a frame of the color, the page gets
+ * another color and the segment ends.  The next segment gets a color with more
+ * free frames (select.c), for which pages that were used once are evicted ahead
+ * of time (reclaim.c).
  *
- * State: one u32 in struct address_space, one in task_struct that children
- * inherit, so that the greps that a shell script starts one after the other
- * share a run.  Both are advice, written without a lock: two readers of a file
- * may lengthen its run by a few pages.
+ * The state of a segment is one u32 in struct address_space and one in
+ * task_struct.  Children inherit the latter, so the greps that a shell script
+ * starts one after the other share a segment.  Both words are advice, written
+ * without a lock: two readers of a file may lengthen its segment by a few
+ * pages.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.
  *
- * Differences from the paper (for those of the runs see runs.c):
+ * Differences from the paper (segment.c, color_group.c, reclaim.c and reuse.c
+ * list their own):
  *
- *  - Folios of more than a page span several colors.  While the policy is on,
- *    files that could have larger ones get pages; or runs of regions of several
- *    colors (region.c), and folios that fit there.
- *  - The text of a program is used again and again, by whoever runs it.  A file
- *    that is mapped to be executed has pages all over the colors from then on.
  *  - Pages of block devices have colors too, when they are read through the
  *    device node.  Metadata of a mounted file system lies in the same mapping;
- *    it is used again, and hops as memory does.
- *  - A mode without state for long files, for comparison: it has no races and
- *    gives a page its color back after eviction, but cannot avoid a color of
- *    which no frame is free.
+ *    metadata is used again, so it hops as memory does.
+ *  - For comparison, long files have a mode without state.  It has no races and
+ *    gives a page the same color again after eviction, but it cannot avoid a
+ *    color that has no free frame.
  */
 
 #include <linux/fs.h>
@@ -79,7 +81,7 @@ static bool is_long(const struct inode *inode, unsigned int tl)
 }
 
 static void choose_group(struct mcube_srm_choice *c, struct address_space *mapping,
-			  pgoff_t index)
+			 pgoff_t index)
 {
 	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
 	u32 old;
@@ -92,16 +94,16 @@ static void choose_group(struct mcube_srm_choice *c, struct address_space *mappi
 		if (READ_ONCE(mcube_srm_config.mode) == MCUBE_SRM_STATELESS) {
 			c->segment = NULL;
 			c->group = mcube_segment_stateless(file_key(mapping->host),
-							index, tl,
+							   index, tl,
 							mcube_srm_groups.nr);
 			c->left = tl - index % tl;
 			return;
 		}
 	}
 	old = READ_ONCE(*c->segment);
-	/* tl may have become less. */
+	/* tl may have been lowered since the segment began. */
 	c->left = min(mcube_segment_left(old, c->epoch), tl);
-	/* Epochs come round. */
+	/* The epoch wraps: an old segment may name a group that is gone. */
 	if (c->left && mcube_segment_color(old) < mcube_srm_groups.nr) {
 		c->group = mcube_segment_color(old);
 	} else {
@@ -113,24 +115,24 @@ static void choose_group(struct mcube_srm_choice *c, struct address_space *mappi
 /**
  * mcube_srm_choose() - choose the color for the next pages of a file
  * @c: filled in.
- * @mapping: the file's.
- * @index: page index of the first of them.
+ * @mapping: page cache of the file.
+ * @index: page index of the first of these pages.
  *
  * Context: process.
- * Return: false if the policy has gone off.
+ * Return: false if the policy was switched off meanwhile.
  */
 bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
 		      pgoff_t index)
 {
 	unsigned int color;
 
-	/* Regions change only when all who are in here have left. */
+	/* Color groups change a grace period after the policy went off. */
 	guard(rcu)();
 	if (!static_branch_likely(&mcube_srm_key))
 		return false;
 	c->epoch = mcube_srm_config.epoch;
 	if (mcube_reuse_spreads(READ_ONCE(mapping->mcube_reuse))) {
-		/* Part of a working set: one color after the other, as memory. */
+		/* The file is a working set: its pages hop, as memory does. */
 		c->segment = NULL;
 		c->left = 1;
 		c->stat = MCUBE_SRM_HOPPED;
@@ -138,7 +140,7 @@ bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
 	} else {
 		choose_group(c, mapping, index);
 		color = mcube_color_group_color(&mcube_srm_groups, c->group,
-					   c->left / MCUBE_SRM_BATCH);
+						c->left / MCUBE_SRM_BATCH);
 	}
 	c->hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
 	return true;
@@ -148,7 +150,7 @@ bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
  * mcube_srm_chosen() - pages were allocated as chosen
  * @c: the choice.
  * @nr: number of pages.
- * @served: false if the pages have other colors: then the run ends.
+ * @served: false if the pages have other colors; the segment ends then.
  *
  * Context: process.
  */
@@ -164,17 +166,17 @@ void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 		return;
 	if (served)
 		segment = mcube_segment_make(c->epoch, c->group,
-				     c->left - min(c->left, nr));
+					     c->left - min(c->left, nr));
 	WRITE_ONCE(*c->segment, segment);
 }
 
 /**
  * mcube_srm_max_order() - the order that a folio may have
- * @mapping: of the file that it is for.
- * @order: the order that it would have otherwise.
+ * @mapping: page cache of the file.
+ * @order: the order that the folio would have without the policy.
  *
- * Return: the lesser of @order and the regions', but not less than the file
- * demands.
+ * Return: the lesser of @order and the order of the color groups, but not less
+ * than the file demands.
  */
 unsigned int mcube_srm_max_order(struct address_space *mapping,
 				 unsigned int order)
@@ -185,9 +187,9 @@ unsigned int mcube_srm_max_order(struct address_space *mapping,
 
 /**
  * mcube_srm_covers() - may a folio be given a color?
- * @inode: of its file.
- * @gfp: of the request.
- * @order: likewise.
+ * @inode: inode of the file that the folio is for.
+ * @gfp: flags of the request.
+ * @order: order of the folio.
  *
  * Return: false if the folio is too large, of a kind that the policy leaves
  * alone, or asked for by a task with a hint of its own.
@@ -196,17 +198,17 @@ bool mcube_srm_covers(const struct inode *inode, gfp_t gfp, unsigned int order)
 {
 	bool movable = gfp_migratetype(gfp) == MIGRATE_MOVABLE;
 
-	/* Of a device, metadata is asked for as movable, data is not. */
+	/* A block device's metadata is requested as movable, its data is not. */
 	return order <= mcube_srm_groups.order && !current->mcube_hint &&
 		movable != S_ISBLK(inode->i_mode);
 }
 
 /**
- * mcube_srm_place() - allocate one folio for the page cache, of the color chosen
- * @mapping: the file's.
- * @gfp: as for filemap_alloc_folio().
- * @order: likewise.
- * @index: page index that it is for.
+ * mcube_srm_place() - allocate one folio of the color that is chosen for it
+ * @mapping: page cache of the file.
+ * @gfp: flags, as for filemap_alloc_folio().
+ * @order: order of the folio, as for filemap_alloc_folio().
+ * @index: page index that the folio is for.
  *
  * Context: process, as @gfp says.
  * Return: the folio, or NULL.

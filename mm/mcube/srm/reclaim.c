@@ -1,35 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SRM-buffer: frames of a color, out of the page cache
+ * SRM-buffer: evicting page-cache pages to free frames of a color
  *
  * Copyright (C) 2026 The mcube authors
  *
- * When the page cache has filled memory, free frames are what kswapd has just
- * reclaimed: a few of each color, and a run that needs some hundred of one
- * color ends early.  But then memory is full of pages of earlier runs, which
- * their readers are done with.  So the color whose turn comes next gets
- * frames before it is dealt:
+ * When the page cache has filled memory, the free frames are those that kswapd
+ * has just reclaimed.  These are a few of each color, and a segment, which
+ * needs some hundred frames of one color, ends early.  But memory is then full
+ * of pages of earlier segments, whose readers no longer need them.  So frames
+ * of the color group that is next are freed before a segment gets the group:
  *
- *   run ends -> deal a color that has tl free frames
- *               the one after it has fewer? -> work item: find pages of that
- *                                              color, evict what is missing
+ *   segment ends -> select a color group that has tl free frames (select.c)
+ *                   does the group after it have fewer?
+ *                     -> work item: find pages of that group, evict what is
+ *                        missing
  *
- * It looks at page frames and not at LRU lists, as DAMON's physical address
- * space does: frames of one color are known by their number, and an LRU list
- * has them in no order.  Evicted are single pages of files that are clean, not
- * mapped, and were used once; those used again, read ahead and not used yet,
- * dirty, or mapped stay, whatever their age, and those of a group that has no
- * more than its memory.min or memory.low.  PG_active and PG_workingset say so of
- * pages that are read by read().  With generations (MGLRU) reclaim takes the flags
- * away as it moves such a page to a younger one, so those stay too, until that is
- * the oldest; used once since then, it is for reclaim as for refill like any other.
+ * The work item walks page frames and not LRU lists, as DAMON's physical
+ * address space does: the frames of one color are known by their number, and an
+ * LRU list has them in no order.  It evicts single pages of files that are
+ * clean, not mapped, and were used once.  Pages stay, whatever their age, if
+ * they were used again, were read ahead and not used yet, are dirty, or are
+ * mapped.  Pages of a cgroup that has no more than its memory.min or memory.low
+ * stay as well.
+ *
+ * PG_active and PG_workingset mark pages that read() has used again.  With
+ * generations (MGLRU) reclaim clears these flags when it moves such a page to a
+ * younger generation.  So pages of younger generations stay too, until their
+ * generation is the oldest.  A page that was used only once since then is
+ * evicted like any other, by reclaim as well as by this work item.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.
  *
- * Differences from the paper: it keeps a list of free pages per color and refills
- * that by eviction.  Here free pages stay the store's, whoever wants them; nobody
- * waits for the work item, and a run that outpaces it ends early.
+ * Differences from the paper: the paper keeps a list of free pages per color
+ * and refills the list by eviction.  Here the pages that are freed stay free
+ * for any allocation; no task waits for the work item, and a segment that
+ * outpaces it ends early.
  */
 
 #include <linux/align.h>
@@ -57,7 +63,7 @@ static void reclaim_work_fn(struct work_struct *work);
 
 static DECLARE_WORK(reclaim_work, reclaim_work_fn);
 
-/* What the work item shall do; who asks last is heard. */
+/* What the work item shall do; a new request replaces the last one. */
 static DEFINE_SPINLOCK(request_lock);
 static struct request {
 	int nid;
@@ -68,15 +74,16 @@ static struct request {
 } request;
 
 /*
- * Frames and blocks looked at for one that is wanted: memory may be full of
- * other things, and the next request goes on where this one ends.
+ * Frames and blocks that the work item looks at for each frame wanted.  Memory
+ * may be full of pages that stay; the next request goes on where this one
+ * ended.
  */
 #define LOOK_MAX	32
 
 /* Where the last search ended. */
 static unsigned long next_pfn;
 
-/* What groups have been promised, as they share it now: parents come first. */
+/* Update what memory.min and memory.low protect; parents come first. */
 static void calculate_protection(void)
 {
 	struct mem_cgroup *memcg = NULL;
@@ -85,7 +92,7 @@ static void calculate_protection(void)
 		mem_cgroup_calculate_protection(NULL, memcg);
 }
 
-/* Has its owner been promised memory, and has no more than that? */
+/* Has the folio's cgroup no more memory than its memory.min or memory.low? */
 static bool is_protected(struct folio *folio)
 {
 	struct mem_cgroup *memcg = folio_memcg(folio);
@@ -94,7 +101,7 @@ static bool is_protected(struct folio *folio)
 		mem_cgroup_below_low(NULL, memcg);
 }
 
-/* Was it used once, and by nobody who would miss it? */
+/* Is it a clean, unmapped folio of a file that was used once? */
 static bool is_used_up(struct folio *folio)
 {
 	return folio_test_lru(folio) && folio_is_file_lru(folio) &&
@@ -105,7 +112,7 @@ static bool is_used_up(struct folio *folio)
 }
 
 #ifdef CONFIG_LRU_GEN
-/* Would reclaim begin with its generation?  What it has spared is in a younger one. */
+/* Is its generation the oldest?  Reclaim moves what it spares to younger ones. */
 static bool is_oldest(struct folio *folio)
 {
 	struct lruvec *lruvec;
@@ -128,7 +135,7 @@ static bool isolate_page(struct page *page, struct list_head *list)
 	struct folio *folio = page_folio(page);
 	bool got = false;
 
-	/* Once without a reference: most are not. */
+	/* First without a reference, since most folios fail the test. */
 	if (!is_used_up(folio) || !folio_try_get(folio))
 		return false;
 	if (page_folio(page) == folio && !folio_test_large(folio) &&
@@ -189,16 +196,16 @@ static void reclaim_work_fn(struct work_struct *work)
 }
 
 /**
- * mcube_srm_reclaim() - let a region's colors have more free frames soon
- * @nid: node that they shall be on.
- * @groups: of the policy.
- * @group: which.
- * @nr: how many frames.
+ * mcube_srm_reclaim() - request more free frames of a color group
+ * @nid: node of the frames.
+ * @groups: color groups of the policy.
+ * @group: number of the group.
+ * @nr: number of frames.
  *
- * Context: any but interrupts; does not wait.
+ * Context: any but interrupts; does not wait for the frames.
  */
 void mcube_srm_reclaim(int nid, const struct mcube_color_groups *groups,
-		  unsigned int group, unsigned long nr)
+		       unsigned int group, unsigned long nr)
 {
 	unsigned int i;
 
@@ -214,9 +221,9 @@ void mcube_srm_reclaim(int nid, const struct mcube_color_groups *groups,
 }
 
 /**
- * mcube_srm_reclaim_stop() - nothing is evicted any more
+ * mcube_srm_reclaim_stop() - end the eviction that was requested
  *
- * Context: process, sleeps, the policy is off.
+ * Context: process, sleeps; the static key is off.
  */
 void mcube_srm_reclaim_stop(void)
 {

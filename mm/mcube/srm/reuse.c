@@ -4,33 +4,38 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A file that would fit in the cache and is read over and over is no stream,
- * but a working set.  In runs of one color it would miss all the time, as each
- * color has but a few pages of the cache.  The paper reports 12 to 17 % lost.
+ * A file that would fit in the cache and is read over and over is not a stream
+ * but a working set.  In segments of one color its pages would miss all the
+ * time, as each color has only a few pages of the cache.  The paper reports 12
+ * to 17 % lost.
  *
- * So: when a task begins a file anew, and what it has read since it last did
- * so would fit in the cache, that counts.  The second time in a row the file's
- * pages are moved, one color after the other, and what is read in later gets
- * them in turn too, as memory of programs does (not those reserved for files):
+ * So a read from the start of a file counts if the same task began the file
+ * before, and what it has begun to read since would fit in the cache.  The
+ * second such read in a row moves the pages of the file to all colors in turn.
+ * Pages that are read in later hop over the colors too, as memory of programs
+ * does (not over those reserved for files):
  *
  *   read from 0      first   again   again               again
- *   file's pages     runs ------------ moved: in turn ---------
+ *   file's pages     segments -------- moved: colors in turn --
  *
- *   grep, over many files: none is begun anew before all others were read;
- *   a file of more than the cache: a stream, however often it is read.
+ *   grep over many files: no file is begun anew before all others were read;
+ *   a file larger than the cache: a stream, however often it is read.
  *
- * A task's clock is the sizes of the files that it has begun to read, in pages.
- * Files begun by several tasks in turn are not recognised, nor reads that may not
- * wait (of io_uring), nor mapped files, which are read without a call, unless they
- * are mapped to be executed: that is taken for the first advice below.  A program
- * that knows better says so by posix_fadvise(), and the last one to say something
- * wins:
+ * The clock of a task is the number of pages of all files that it has begun to
+ * read.  Not recognised are files that several tasks begin in turn, reads that
+ * may not wait (those of io_uring), and mapped files, which are read without a
+ * call.
  *
- *   POSIX_FADV_WILLNEED, the whole file ... in turn, from now on
- *   POSIX_FADV_NOREUSE .................... never more than its run
+ * The text of a program is used again and again, by every task that runs it.
+ * So a file that is mapped to be executed is treated as if the first advice
+ * below had been given, unless other advice has been.  A program that knows
+ * better says so by posix_fadvise(); the latest advice wins:
+ *
+ *   POSIX_FADV_WILLNEED, the whole file ... all colors in turn, from now on
+ *   POSIX_FADV_NOREUSE .................... never more than its segments
  *   POSIX_FADV_NORMAL ..................... as above
  *
- * This is not in the paper.
+ * None of this is in the paper.
  */
 
 #include <linux/atomic.h>
@@ -46,7 +51,7 @@
 
 /**
  * __mcube_srm_read() - a file is read from its start
- * @iocb: of the read.
+ * @iocb: the read.
  *
  * Context: process, sleeps.
  */
@@ -58,10 +63,10 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	u64 pages = DIV_ROUND_UP_ULL(i_size_read(mapping->host), PAGE_SIZE);
 	u32 old = READ_ONCE(mapping->mcube_reuse), new, now = current->mcube_reuse_clock;
 
-	/* It will be tried again if it does not get what it wants at once. */
+	/* A read that may not wait is retried if it gets nothing at once. */
 	if (iocb->ki_flags & (IOCB_NOWAIT | IOCB_NOIO))
 		return;
-	/* One that is large has gone past the cache however large it is. */
+	/* Half the range of the clock is past any cache, and does not wrap. */
 	current->mcube_reuse_clock = now + min(pages, MCUBE_REUSE_STAMP_MASK / 2);
 	if (pages > limit) {
 		if (mcube_reuse_times(old))
@@ -71,7 +76,7 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	if (!pages)
 		return;
 	new = mcube_reuse_begin(old, current->pid, now, limit);
-	/* Others begin it at this moment, or say what they do with it. */
+	/* Another task begins the file at this moment, or gives advice. */
 	if (cmpxchg(&mapping->mcube_reuse, old, new) != old)
 		return;
 	if (!mcube_reuse_spreads(old) && mcube_reuse_spreads(new))
@@ -81,7 +86,7 @@ void __mcube_srm_read(const struct kiocb *iocb)
 
 /**
  * __mcube_srm_program() - a file is mapped to be executed
- * @mapping: the file's.
+ * @mapping: page cache of the file.
  *
  * Context: process.
  */
@@ -97,9 +102,9 @@ void __mcube_srm_program(struct address_space *mapping)
 
 /**
  * __mcube_srm_advise() - a program says what it does with a file
- * @mapping: the file's.
- * @offset: what it speaks of,
- * @len: 0 for all that follows.
+ * @mapping: page cache of the file.
+ * @offset: first byte that the advice is for.
+ * @len: number of bytes, 0 for all that follow.
  * @advice: POSIX_FADV_*.
  */
 void __mcube_srm_advise(struct address_space *mapping, loff_t offset,

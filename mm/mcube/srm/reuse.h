@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Scans: is a file read again and again, and does it fit in the cache?
+ * Reuse: is a file read again and again, and does it fit in the cache?
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Pure: integers only.  See rescan.c for the idea.
+ * Pure: integers only.  See reuse.c for the idea.
  */
 #ifndef _MM_MCUBE_SRM_REUSE_H
 #define _MM_MCUBE_SRM_REUSE_H
@@ -13,9 +13,9 @@
 
 /**
  * enum mcube_advice - what a program has said of a file
- * @MCUBE_ADVICE_NONE: nothing, or nothing that matters here.
- * @MCUBE_ADVICE_SPREAD: all of it will be needed: all colors.
- * @MCUBE_ADVICE_CONFINE: it is used once: never more than a color.
+ * @MCUBE_ADVICE_NONE: no advice, or none that matters here.
+ * @MCUBE_ADVICE_SPREAD: the whole file will be needed; it may have all colors.
+ * @MCUBE_ADVICE_CONFINE: the file is used once; it keeps to its segments.
  */
 enum mcube_advice {
 	MCUBE_ADVICE_NONE,
@@ -35,14 +35,14 @@ enum mcube_advice {
 #define MCUBE_REUSE_TASK_SHIFT	(MCUBE_REUSE_TIMES_SHIFT + MCUBE_REUSE_TIMES_BITS)
 #define MCUBE_REUSE_ADVICE_SHIFT	(MCUBE_REUSE_TASK_SHIFT + MCUBE_REUSE_TASK_BITS)
 
-/* Scans begun anew so soon that the file is taken for one in use. */
+/* After this many early re-reads in a row a file counts as in use. */
 #define MCUBE_REUSE_ENOUGH	2U
 
 /**
  * mcube_reuse_advice() - what has been said of a file
- * @reuse: the file's state.
+ * @reuse: packed state of the file.
  *
- * A file carries one u32:
+ * The state of a file is one u32:
  *
  *   31 30  29     22  21 20  19                 0
  *   +-----+---------+-------+--------------------+
@@ -58,7 +58,7 @@ static inline unsigned int mcube_reuse_advice(u32 reuse)
 
 /**
  * mcube_reuse_advise() - remember what was said of a file
- * @reuse: the file's state.
+ * @reuse: packed state of the file.
  * @advice: enum mcube_advice.
  *
  * Return: the new state.
@@ -76,9 +76,9 @@ static inline unsigned int mcube_reuse_times(u32 reuse)
 
 /**
  * mcube_reuse_begin() - a task reads a file from its start
- * @reuse: the file's state.
+ * @reuse: packed state of the file.
  * @task: some bits that tell tasks apart.
- * @now: the task's clock: pages of all files that it has begun to read.
+ * @now: clock of the task: pages of all files that it has begun to read.
  * @limit: pages that the cache can hold.
  *
  * Return: the new state.
@@ -101,10 +101,10 @@ static inline u32 mcube_reuse_begin(u32 reuse, u32 task, u32 now, u32 limit)
 }
 
 /**
- * mcube_reuse_forget() - a file has become too large to be one in use
- * @reuse: the file's state.
+ * mcube_reuse_forget() - a file has become too large to count as in use
+ * @reuse: packed state of the file.
  *
- * Return: the new state: what was said of it stays.
+ * Return: the new state; the advice stays.
  */
 static inline u32 mcube_reuse_forget(u32 reuse)
 {
@@ -112,10 +112,10 @@ static inline u32 mcube_reuse_forget(u32 reuse)
 }
 
 /**
- * mcube_reuse_spreads() - shall pages of a file have all colors?
- * @reuse: the file's state.
+ * mcube_reuse_spreads() - shall the pages of a file have all colors?
+ * @reuse: packed state of the file.
  *
- * Return: true if so.
+ * Return: true if they shall.
  */
 static inline bool mcube_reuse_spreads(u32 reuse)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Runs: which cache color the pages of an access sequence get.
+ * Segments: which cache color the pages of an access sequence get.
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Pure: integers only.  See runs.c for the idea.
+ * Pure: integers only.  See segment.c for the idea.
  */
 #ifndef _MM_MCUBE_SRM_SEGMENT_H
 #define _MM_MCUBE_SRM_SEGMENT_H
@@ -13,7 +13,7 @@
 #include <linux/mcube_map.h>
 #include <linux/types.h>
 
-/* Pages of a run; the upper bound is what the packed state has room for. */
+/* Pages of a segment; the packed state has no room for more than the maximum. */
 #define MCUBE_SEGMENT_MIN		1U
 #define MCUBE_SEGMENT_MAX		4096U
 #define MCUBE_SEGMENT_DEFAULT	256U
@@ -23,36 +23,36 @@
 #define MCUBE_SEGMENT_EPOCH_BITS	10
 
 /**
- * mcube_segment_make() - pack the state of a run
- * @epoch: of the policy; only the lowest MCUBE_SEGMENT_EPOCH_BITS count.
+ * mcube_segment_make() - pack the state of a segment
+ * @epoch: epoch of the policy; only the lowest MCUBE_SEGMENT_EPOCH_BITS count.
  * @color: the color.
- * @left: pages that it will still have, 0..MCUBE_SEGMENT_MAX.
+ * @left: pages that the segment will still have, 0..MCUBE_SEGMENT_MAX.
  *
- * A file and a task each carry one u32.  0 is no run:
+ * A file and a task each carry one u32.  0 is no segment:
  *
  *   31       22 21          9 8           0
  *   +----------+-------------+-------------+
  *   |  epoch   |    left     |  color + 1  |
  *   +----------+-------------+-------------+
  *
- * The epoch changes whenever the policy is switched on, so that what files and
- * tasks remember of another time, perhaps of another address map, is void.
+ * The epoch changes whenever the policy is switched on.  So what files and
+ * tasks remember of an earlier time, perhaps of another address map, is void.
  *
  * Return: the state.
  */
 static inline u32 mcube_segment_make(u32 epoch, unsigned int color,
-				 unsigned int left)
+				     unsigned int left)
 {
 	return epoch << (MCUBE_SEGMENT_COLOR_BITS + MCUBE_SEGMENT_LEFT_BITS) |
 	       left << MCUBE_SEGMENT_COLOR_BITS | (color + 1);
 }
 
 /**
- * mcube_segment_left() - pages that a run still has
- * @segment: the state.
- * @epoch: the epoch now.
+ * mcube_segment_left() - pages that a segment will still have
+ * @segment: packed state of the segment.
+ * @epoch: present epoch of the policy.
  *
- * Return: their number; 0 if it is no run of this epoch.
+ * Return: number of pages; 0 if @segment is no segment of this epoch.
  */
 static inline unsigned int mcube_segment_left(u32 segment, u32 epoch)
 {
@@ -62,12 +62,13 @@ static inline unsigned int mcube_segment_left(u32 segment, u32 epoch)
 	if (segment >> shift != now >> shift ||
 	    !(segment & ((1U << MCUBE_SEGMENT_COLOR_BITS) - 1)))
 		return 0;
-	return segment >> MCUBE_SEGMENT_COLOR_BITS & ((1U << MCUBE_SEGMENT_LEFT_BITS) - 1);
+	return segment >> MCUBE_SEGMENT_COLOR_BITS &
+	       ((1U << MCUBE_SEGMENT_LEFT_BITS) - 1);
 }
 
 /**
- * mcube_segment_color() - color of a run
- * @segment: the state, not 0.
+ * mcube_segment_color() - color of a segment
+ * @segment: packed state of the segment, not 0.
  *
  * Return: the color.
  */
@@ -77,27 +78,27 @@ static inline unsigned int mcube_segment_color(u32 segment)
 }
 
 /**
- * mcube_segment_stateless() - color of a page that follows from where it is
+ * mcube_segment_stateless() - color of a page by its place in the file
  * @key: hash of the file.
- * @index: page index within it.
- * @length: pages of a run, not 0.
+ * @index: page index within the file.
+ * @length: pages of a segment, not 0.
  * @colors: number of colors, not 0.
  *
  * Return: the color.
  */
 static inline unsigned int mcube_segment_stateless(u32 key, u64 index,
-					       unsigned int length,
-					       unsigned int colors)
+						   unsigned int length,
+						   unsigned int colors)
 {
 	return (key + (u32)(index / length)) % colors;
 }
 
 /**
- * struct mcube_color_selector - the colors, as runs are dealt them
+ * struct mcube_color_selector - selects the colors of new segments
  * @nr: number of colors.
- * @reserved: so many of them, the first ones, come before the others.
- * @clock: runs dealt so far.
- * @stamp: by color, @clock when a run last got it; 0 if none has.
+ * @reserved: this many colors, the first ones, come before the others.
+ * @clock: number of selections so far.
+ * @stamp: by color, @clock when the color was last selected; 0 if never.
  */
 struct mcube_color_selector {
 	unsigned int nr;
@@ -106,13 +107,15 @@ struct mcube_color_selector {
 	u64 stamp[MCUBE_MAX_VALUES];
 };
 
-void mcube_color_selector_init(struct mcube_color_selector *p, unsigned int nr,
-			unsigned int reserved);
-unsigned int mcube_color_selector_select(struct mcube_color_selector *p,
-				const unsigned long *free, unsigned long enough);
-unsigned int mcube_color_selector_oldest(const struct mcube_color_selector *p);
+void mcube_color_selector_init(struct mcube_color_selector *selector,
+			       unsigned int nr, unsigned int reserved);
+unsigned int mcube_color_selector_select(struct mcube_color_selector *selector,
+					 const unsigned long *free,
+					 unsigned long enough);
+unsigned int
+mcube_color_selector_oldest(const struct mcube_color_selector *selector);
 
-/* Free frames, where there are more than any run has. */
+/* Number of free frames that stands for more than any segment needs. */
 #define MCUBE_PLENTY	ULONG_MAX
 
 #endif /* _MM_MCUBE_SRM_SEGMENT_H */

@@ -4,13 +4,19 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A segment gets colors that have frames enough.  Free frames are those of the
- * allocator, counted by color, and pieces of blocks in the buddy lists where the
- * allocator has few:
+ * A segment gets a color group that has enough free frames for it.  The free
+ * frames are those of the mcube allocator, counted by color; where the
+ * allocator has few, pieces of blocks in the buddy lists count as well:
  *
- *   free frames by color -> by group -> color selector (segment.c) -> group
- *                                            |
- *        the group after it has too few  -> reclaim.c
+ *   mcube_color_stat_free(), mcube_buddy_count()    free frames by color
+ *        |
+ *        v
+ *   add_frames()                                    free frames by color group
+ *        |
+ *        v
+ *   mcube_color_selector_select()                   group of the segment
+ *   mcube_color_selector_oldest()                   group that is next: too few
+ *                                                   frames -> mcube_srm_reclaim()
  */
 
 #include <linux/bitmap.h>
@@ -31,13 +37,13 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/mcube_srm.h>
 
-/* Taken once per run. */
+/* Taken once per segment. */
 static DEFINE_SPINLOCK(selector_lock);
 static struct mcube_color_selector selector;
-static unsigned long group_free[MCUBE_MAX_VALUES];	/* of the store */
+static unsigned long group_free[MCUBE_MAX_VALUES];	/* of the allocator */
 static unsigned long group_found[MCUBE_MAX_VALUES];	/* and of pieces */
 
-/* By color, to be added up by region. */
+/* By color, to be added up by color group. */
 static unsigned int color_frames[MCUBE_MAX_VALUES];
 
 static void add_frames(unsigned long *sum)
@@ -50,9 +56,10 @@ static void add_frames(unsigned long *sum)
 }
 
 /*
- * Blocks can be had, which have all colors.  The reserved ones take from each
- * block what is theirs, and leave the rest; where that is three quarters of free
- * memory they have what there is already, so that large pages are still to be had.
+ * The allocator may take more blocks, and a block has all colors.  Segments of
+ * reserved groups use only their own colors of each block.  Once the allocator
+ * holds three quarters of free memory, a reserved group has only the frames
+ * that are there, so that blocks are left for large pages.
  */
 static void blocks_too(struct zone *zone)
 {
@@ -65,8 +72,8 @@ static void blocks_too(struct zone *zone)
 }
 
 /*
- * If none has enough of the store's frames, memory may be in pieces that are not
- * the store's: those that will be looked at first count as well.
+ * If no group has enough frames in the allocator, free memory may lie in pieces
+ * in the buddy lists: those that mcube_buddy_search() looks at first count.
  */
 static void find_pieces(struct zone *zone, unsigned int tl)
 {
@@ -80,9 +87,10 @@ static void find_pieces(struct zone *zone, unsigned int tl)
 }
 
 /*
- * The zone that the page allocator will use for the task: the first above its low
- * watermark, else above its minimum.  Below that the task has pages reclaimed, and
- * takes them from the first if there are some.  NULL if none has a store.
+ * The zone that the page allocator will use for the task: the first zone above
+ * its low watermark, else the first above its min watermark.  Below that the
+ * task reclaims pages, and takes them from the first zone if it has some.  NULL
+ * if the mcube allocator covers none of the zones.
  */
 static struct zone *zone_in_turn(void)
 {
@@ -107,8 +115,9 @@ static struct zone *zone_in_turn(void)
 }
 
 /*
- * Is there so little that some color may have none?  With more each has about as
- * much as a run takes, if not in the store then in pieces.
+ * Is so little memory free that some color may have none?  With more, each
+ * color group has about as many frames as a segment takes, in the allocator or
+ * in pieces.
  */
 static bool is_full(struct zone *zone, unsigned int tl)
 {
@@ -117,9 +126,10 @@ static bool is_full(struct zone *zone, unsigned int tl)
 }
 
 /*
- * Free frames by region in that zone, the store's and what a run of @tl pages
- * would find; what others have would not be used.
- * Return: its node, if that will soon be used up; else NUMA_NO_NODE.
+ * Count free frames by color group in zone_in_turn(): in the allocator, and
+ * those that a segment of @tl pages would find.  Frames of other zones would
+ * not be used.
+ * Return: node of the zone if its frames run short; else NUMA_NO_NODE.
  */
 static int count_free(unsigned int tl)
 {
@@ -147,7 +157,8 @@ static int count_free(unsigned int tl)
  * mcube_srm_select() - the color group of a new segment
  * @tl: pages that the segment will have.
  *
- * Asks for frames of the group that comes next where that has too few.
+ * If the group that comes next has too few free frames, this requests frames by
+ * mcube_srm_reclaim().
  *
  * Context: RCU read side, the policy on.
  * Return: the group.
@@ -164,13 +175,13 @@ unsigned int mcube_srm_select(unsigned int tl)
 		next = mcube_color_selector_oldest(&selector);
 		lacking = tl - min(tl, group_free[next]);
 	}
-	/* Who has a policy will perhaps not look there. */
+	/* A task with a memory policy may never allocate on that node. */
 	if (lacking && nid != NUMA_NO_NODE && !mcube_srm_has_mempolicy() &&
 	    READ_ONCE(mcube_srm_config.reclaim))
 		mcube_srm_reclaim(nid, &mcube_srm_groups, next, lacking);
 	mcube_srm_count(MCUBE_SRM_SEGMENTS, 1);
 	trace_mcube_srm_segment(group, mcube_color_group_color(&mcube_srm_groups,
-							group, 0));
+							       group, 0));
 	return group;
 }
 
@@ -185,8 +196,8 @@ static int divide(const struct mcube_dim *dim)
 
 /**
  * mcube_srm_select_init() - divide the colors of a map, none selected yet
- * @dim: the colors.
- * @reserved: bitmap, filled in with the colors that are to be reserved.
+ * @dim: colors of the address map.
+ * @reserved: bitmap, filled in with the colors that shall be reserved.
  *
  * Context: process, the policy off.
  * Return: 0, or -ERANGE if the map has too few colors for the settings.
@@ -198,8 +209,8 @@ int mcube_srm_select_init(const struct mcube_dim *dim, unsigned long *reserved)
 	guard(spinlock)(&selector_lock);
 	ret = divide(dim);
 	mcube_color_groups_reserve(&mcube_srm_groups, mcube_srm_config.reserve,
-			      MCUBE_SHARES, reserved);
+				   MCUBE_SHARES, reserved);
 	mcube_color_selector_init(&selector, mcube_srm_groups.nr,
-			   mcube_srm_groups.reserved);
+				  mcube_srm_groups.reserved);
 	return ret ? -ERANGE : 0;
 }

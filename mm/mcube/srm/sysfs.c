@@ -55,12 +55,12 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	else if (ret == -EOPNOTSUPP)
 		pr_warn_ratelimited("srm/enabled: the address map has one color: write 0 to alloc/enabled, then masks to map/color_map\n");
 	else if (ret == -ERANGE)
-		pr_warn_ratelimited("srm/enabled: group_order %u leaves fewer than two regions of this address map: write a lower one to srm/group_order\n",
+		pr_warn_ratelimited("srm/enabled: group_order %u leaves fewer than two color groups of this address map: write a lower one to srm/group_order\n",
 				    mcube_srm_config.group_order);
 	return ret ?: count;
 }
 
-/* A number of pages that can be changed at any time. */
+/* Settings in pages that may change at any time. */
 static ssize_t pages_store(const char *name, const char *buf, size_t count,
 			   unsigned int min, unsigned int max,
 			   unsigned int *pages)
@@ -91,13 +91,13 @@ static ssize_t tl_store(struct kobject *kobj, struct kobj_attribute *attr,
 }
 
 static ssize_t reuse_show(struct kobject *kobj, struct kobj_attribute *attr,
-			   char *buf)
+			  char *buf)
 {
 	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.reuse));
 }
 
 static ssize_t reuse_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
+			   const char *buf, size_t count)
 {
 	return pages_store("reuse", buf, count, 0, MCUBE_REUSE_PAGES_MAX,
 			   &mcube_srm_config.reuse);
@@ -125,7 +125,7 @@ static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 }
 
 static ssize_t group_order_show(struct kobject *kobj,
-				 struct kobj_attribute *attr, char *buf)
+				struct kobj_attribute *attr, char *buf)
 {
 	unsigned int order = READ_ONCE(mcube_srm_config.group_order);
 
@@ -133,7 +133,7 @@ static ssize_t group_order_show(struct kobject *kobj,
 					    sysfs_emit(buf, "%u\n", order);
 }
 
-/* What cannot be changed while the policy is on. */
+/* Settings that change only while the policy is off. */
 static ssize_t set_fixed(const char *name, size_t count, unsigned int value,
 			 int (*set)(unsigned int value))
 {
@@ -146,8 +146,8 @@ static ssize_t set_fixed(const char *name, size_t count, unsigned int value,
 }
 
 static ssize_t group_order_store(struct kobject *kobj,
-				  struct kobj_attribute *attr,
-				  const char *buf, size_t count)
+				 struct kobj_attribute *attr,
+				 const char *buf, size_t count)
 {
 	static const char * const automatic[] = { "auto" };
 	unsigned int order = MCUBE_GROUP_ORDER_AUTO;
@@ -201,13 +201,13 @@ static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
 }
 
 static ssize_t reclaim_show(struct kobject *kobj, struct kobj_attribute *attr,
-			   char *buf)
+			    char *buf)
 {
 	return sysfs_emit(buf, "%d\n", READ_ONCE(mcube_srm_config.reclaim));
 }
 
 static ssize_t reclaim_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
+			     const char *buf, size_t count)
 {
 	unsigned int on;
 	int ret = parse_switch("reclaim", buf, count, &on);
