@@ -4,9 +4,9 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Numbers and choices, read and written, and a directory with a group of
- * counters below.  What a file takes, and what it says when it refuses, is the
- * file's own affair.
+ * Helpers that read and write numbers and choices, and that make a directory
+ * with a group of counters.  Each file itself decides which values it accepts,
+ * and reports those that it refuses.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -21,24 +21,25 @@
 
 #include "sysfs.h"
 
-/* /sys/kernel/mm/mcube; NULL if it could not be made. */
+/* /sys/kernel/mm/mcube; NULL if the directory could not be made. */
 static struct kobject *root;
 
-/* kstrto*() and friends stop at a NUL; what follows it is an error too. */
+/* kstrto*() and sysfs_streq() stop at a NUL: refuse text that goes on after it. */
 static int check_text(const char *buf, size_t count)
 {
 	return count < PAGE_SIZE && strnlen(buf, count) == count ? 0 : -EINVAL;
 }
 
 /**
- * mcube_parse_uint() - a number that was written
- * @buf: what was written.
- * @count: its length.
+ * mcube_parse_uint() - read a number from text that was written to a file
+ * @buf: the text.
+ * @count: length of the text.
  * @min: least value.
  * @max: greatest value.
- * @value: where to put it.
+ * @value: filled in with the number.
  *
- * Return: 0, -EINVAL if it is no number, -ERANGE if it is out of range.
+ * Return: 0, -EINVAL if the text is no number, -ERANGE if the number is out of
+ * range.
  */
 int mcube_parse_uint(const char *buf, size_t count, unsigned int min,
 		     unsigned int max, unsigned int *value)
@@ -51,13 +52,13 @@ int mcube_parse_uint(const char *buf, size_t count, unsigned int min,
 }
 
 /**
- * mcube_parse_choice() - a name that was written
- * @buf: what was written.
- * @count: its length.
- * @names: those that may be.
- * @nr: their number.
+ * mcube_parse_choice() - find the name that was written to a file
+ * @buf: the text that was written.
+ * @count: length of the text.
+ * @names: names to choose from.
+ * @nr: number of names.
  *
- * Return: which it is, or -EINVAL.
+ * Return: index of the name in @names, or -EINVAL.
  */
 int mcube_parse_choice(const char *buf, size_t count,
 		       const char * const *names, unsigned int nr)
@@ -66,11 +67,11 @@ int mcube_parse_choice(const char *buf, size_t count,
 }
 
 /**
- * mcube_show_choice() - all names, the chosen one in brackets
- * @buf: of the file that is read.
+ * mcube_show_choice() - write all names, with the chosen name in brackets
+ * @buf: buffer of the file that is read.
  * @names: the names.
- * @nr: their number.
- * @chosen: which.
+ * @nr: number of names.
+ * @chosen: index of the chosen name.
  *
  * Return: the length of the text.
  */
@@ -89,9 +90,9 @@ ssize_t mcube_show_choice(char *buf, const char * const *names,
 
 /**
  * mcube_sysfs_add() - make a directory below /sys/kernel/mm/mcube/
- * @name: its name.
- * @files: what lies in it, up to NULL.
- * @stats: a group of counters in it, or NULL.
+ * @name: name of the directory.
+ * @files: files in the directory, with NULL at the end.
+ * @stats: group of counters in the directory, or NULL.
  *
  * Return: 0 or an error.
  */
@@ -115,6 +116,7 @@ int __init mcube_sysfs_add(const char *name,
 	return ret;
 }
 
+/* By subsys_initcall(), as the rooms add their directories by late_initcall(). */
 static int __init mcube_sysfs_init(void)
 {
 	root = kobject_create_and_add("mcube", mm_kobj);
@@ -123,5 +125,4 @@ static int __init mcube_sysfs_init(void)
 	pr_err("no /sys/kernel/mm/mcube, out of memory\n");
 	return -ENOMEM;
 }
-/* Before the directories of all rooms, which are late_initcall(). */
 subsys_initcall(mcube_sysfs_init);

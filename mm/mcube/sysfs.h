@@ -20,7 +20,7 @@ ssize_t mcube_show_choice(char *buf, const char * const *names,
 int mcube_sysfs_add(const char *name, const struct attribute * const *files,
 		    const struct attribute_group *stats);
 
-/* A file that says one number. */
+/* A read-only file with one number. */
 #define MCUBE_NUMBER_ATTR(_name, _fmt, _value)				\
 static ssize_t _name##_show(struct kobject *kobj,			\
 			    struct kobj_attribute *attr, char *buf)	\
