@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Behind a static key; with CONFIG_MCUBE_SRM=n all of them vanish.
+ * All hooks are behind a static key, and vanish with CONFIG_MCUBE_SRM=n.
  */
 #ifndef _LINUX_MCUBE_SRM_H
 #define _LINUX_MCUBE_SRM_H
@@ -30,12 +30,13 @@ unsigned int mcube_srm_max_order(struct address_space *mapping,
 
 /**
  * mapping_alloc_folio() - a folio for the page cache of a file
- * @mapping: the file's.
- * @gfp: as for filemap_alloc_folio().
- * @order: likewise.
+ * @mapping: page cache of the file.
+ * @gfp: flags, as for filemap_alloc_folio().
+ * @order: order of the folio, as for filemap_alloc_folio().
  * @index: page index that the folio is for.
  *
- * A macro around this, so that memory allocation profiling sees the caller.
+ * A macro around mapping_alloc_folio_noprof(), so that memory allocation
+ * profiling sees the caller.
  *
  * Return: the folio, or NULL.
  */
@@ -52,13 +53,13 @@ mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
 	alloc_hooks(mapping_alloc_folio_noprof(__VA_ARGS__))
 
 /**
- * struct mcube_srm_batch - a row of pages of a file that this task will allocate
- * @mapping: the file's; NULL: nothing is known of it.
- * @last: page index of the last.
- * @folios: some of them, allocated ahead.
- * @stat: what they were counted as.
- * @outer: the row that this one interrupts: readahead in a page fault of
- *         write()'s source.
+ * struct mcube_srm_batch - a row of pages that this task will allocate for a file
+ * @mapping: page cache of the file; NULL if the policy is off.
+ * @last: page index of the last page.
+ * @folios: pages of the row that were allocated ahead.
+ * @stat: counter that these pages were counted in.
+ * @outer: the row that this row interrupts, for example when a page fault on
+ *         the source of a write() starts readahead.
  */
 struct mcube_srm_batch {
 	struct address_space *mapping;
@@ -69,16 +70,16 @@ struct mcube_srm_batch {
 };
 
 void __mcube_srm_batch_begin(struct mcube_srm_batch *batch,
-			 struct address_space *mapping, pgoff_t last);
+			     struct address_space *mapping, pgoff_t last);
 void __mcube_srm_batch_end(struct mcube_srm_batch *batch);
 
 /**
  * mcube_srm_batch_begin() - this task will allocate pages of a file in a row
  * @batch: storage for the scope.
- * @mapping: the file's.
+ * @mapping: page cache of the file.
  * @last: page index of the last page.
  *
- * mapping_alloc_folio() may take several pages at once while the scope lasts:
+ * mapping_alloc_folio() may allocate several pages at once in the scope:
  *
  *	struct mcube_srm_batch batch;
  *	CLASS(mcube_srm_batch, scope)(&batch, mapping, last);
@@ -96,8 +97,8 @@ mcube_srm_batch_begin(struct mcube_srm_batch *batch,
 }
 
 /**
- * mcube_srm_batch_end() - end of the scope; pages that were not used are freed
- * @batch: of mcube_srm_batch_begin().
+ * mcube_srm_batch_end() - end of the scope; frees pages that were not used
+ * @batch: batch of mcube_srm_batch_begin().
  */
 static inline void mcube_srm_batch_end(struct mcube_srm_batch *batch)
 {
@@ -106,14 +107,14 @@ static inline void mcube_srm_batch_end(struct mcube_srm_batch *batch)
 }
 
 /**
- * mcube_srm_order() - order of a folio that is to be allocated for a file
- * @mapping: the file's.
- * @order: what would be right otherwise.
+ * mcube_srm_order() - order of a folio that will be allocated for a file
+ * @mapping: page cache of the file.
+ * @order: the order that the folio would have without the policy.
  *
- * What is larger than a region has colors that its sequence should not have.
+ * A folio larger than a color group allows has colors of other groups as well.
  *
- * Return: @order, or the most that has one region, or the least that the file
- * allows.
+ * Return: @order, or the largest order that keeps to one color group, but not
+ * less than the file demands.
  */
 static inline unsigned int mcube_srm_order(struct address_space *mapping,
 					   unsigned int order)
@@ -128,7 +129,7 @@ void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
 
 /**
  * mcube_srm_read() - page cache is about to be read
- * @iocb: of the read.
+ * @iocb: the read.
  */
 static inline void mcube_srm_read(const struct kiocb *iocb)
 {
@@ -138,9 +139,9 @@ static inline void mcube_srm_read(const struct kiocb *iocb)
 
 /**
  * mcube_srm_advise() - a program says what it does with a file
- * @mapping: the file's.
- * @offset: what it speaks of,
- * @len: 0 for all that follows.
+ * @mapping: page cache of the file.
+ * @offset: first byte that the advice is for.
+ * @len: number of bytes, 0 for all that follow.
  * @advice: POSIX_FADV_*.
  */
 static inline void mcube_srm_advise(struct address_space *mapping,
@@ -153,9 +154,9 @@ static inline void mcube_srm_advise(struct address_space *mapping,
 void __mcube_srm_program(struct address_space *mapping);
 
 /**
- * mcube_srm_mmap() - a task is about to map something
- * @file: what; NULL for anonymous memory.
- * @vm_flags: of the mapping.
+ * mcube_srm_mmap() - a task is about to map memory
+ * @file: file that is mapped; NULL for anonymous memory.
+ * @vm_flags: flags of the mapping.
  */
 static inline void mcube_srm_mmap(const struct file *file,
 				  vm_flags_t vm_flags)

@@ -10,7 +10,7 @@
 
 #include <linux/tracepoint.h>
 
-/* A sequence of page-cache pages gets another group: its number, a color. */
+/* A new segment gets color group @group; @color is a color of the group. */
 TRACE_EVENT(mcube_srm_segment,
 
 	TP_PROTO(unsigned int group, unsigned int color),
@@ -30,7 +30,7 @@ TRACE_EVENT(mcube_srm_segment,
 	TP_printk("group=%u color=%u", __entry->group, __entry->color)
 );
 
-/* Of @wanted pages of a group on a node that should be evicted, @freed were. */
+/* To free @wanted frames of @group on node @nid, @freed pages were evicted. */
 TRACE_EVENT(mcube_srm_reclaim,
 
 	TP_PROTO(int nid, unsigned int group, unsigned long wanted,
