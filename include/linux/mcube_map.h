@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The address map of mcube: from a page frame number to a cache color and a DRAM bank.
+ * The address map of mcube: from a page frame number to a cache color and a
+ * DRAM bank.
  *
  * Copyright (C) 2026 The mcube authors
  *
@@ -13,15 +14,15 @@
 #include <linux/bug.h>
 #include <linux/types.h>
 
-/* Colors, or banks, that a map can tell apart. */
+/* Most colors, or banks, that a map has. */
 #define MCUBE_MAX_VALUES	256
-/* XOR masks of a dimension: 2^8 values. */
+/* Most XOR masks of a dimension: 2^8 values. */
 #define MCUBE_MAX_MASKS		8
-/* Entries of a table. */
+/* Most entries of a table. */
 #define MCUBE_MAX_TABLE		64
 /* Largest granule of a table: 2^30 pages. */
 #define MCUBE_MAX_TABLE_SHIFT	30
-/* Physical addresses have at most so many bits. */
+/* Most bits of a physical address. */
 #define MCUBE_MAX_PHYS_BITS	52
 /* Largest container: 2^10 pages, 4 MiB with 4 KiB pages. */
 #define MCUBE_MAX_ORDER		10
@@ -35,10 +36,11 @@
  * @table_len: period of the table in entries, 0 without a table.
  * @nr_values: the values are 0..@nr_values - 1; 1 if nothing is distinguished.
  * @mask: physical address bits whose parity is bit i of the value.  Bits below
- *	PAGE_SHIFT are kept but do not count: the value is that of the page's
- *	first byte.
- * @table: what the address selects in turn, for maps that are not linear over
- *	XOR: an interleave over three channels has the table 0,1,2.
+ *	PAGE_SHIFT are kept but do not count, as the value is that of the first
+ *	byte of the page.
+ * @table: values that successive granules of 2^@table_shift pages have in turn,
+ *	for maps that are not linear over XOR: an interleave over three
+ *	channels has the table 0,1,2.
  *
  * value = table[(pfn >> table_shift) % table_len] << nr_masks | parities
  *
@@ -55,8 +57,8 @@ struct mcube_dim {
 
 /**
  * struct mcube_map - the address map
- * @color: which sets of the cache the page competes for.
- * @bank: which DRAM bank (channel and rank included) the page lies in.
+ * @color: the sets of the cache that a page competes for.
+ * @bank: the DRAM bank (channel and rank included) that a page lies in.
  */
 struct mcube_map {
 	struct mcube_dim color;
@@ -67,14 +69,14 @@ struct mcube_map {
  * struct mcube_offset_map - where the values of a dimension lie in a container
  * @order: containers are aligned blocks of 2^@order pages.
  * @nr_phases: different ways the table can fall on a container, at least 1.
- * @nr_values: as in the dimension.
+ * @nr_values: number of values, as in the dimension.
  * @words: longs of one bitmap.
  * @sel: bitmap number phase * @nr_values + value has the offsets whose value is
  *	`value` in a container with that phase whose first frame has parities 0.
  *
  * The parities are linear, parity(base ^ off) = parity(base) ^ parity(off), so
- * that one set of bitmaps serves every container; mcube_offset_map_locate() gives
- * what is particular to one.
+ * one set of bitmaps serves every container.  mcube_offset_map_locate() gives
+ * the phase and the XOR in which containers differ.
  */
 struct mcube_offset_map {
 	u8 order;
@@ -93,14 +95,14 @@ bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b);
 unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn);
 
 size_t mcube_offset_map_longs(const struct mcube_dim *d, unsigned int order);
-void mcube_offset_map_build(struct mcube_offset_map *s, const struct mcube_dim *d,
-		       unsigned int order, unsigned long *mem);
-void mcube_offset_map_locate(const struct mcube_offset_map *s, const struct mcube_dim *d,
-		       u64 base_pfn, u16 *phase, u16 *xor);
+void mcube_offset_map_build(struct mcube_offset_map *map, const struct mcube_dim *d,
+			    unsigned int order, unsigned long *mem);
+void mcube_offset_map_locate(const struct mcube_offset_map *map, const struct mcube_dim *d,
+			     u64 base_pfn, u16 *phase, u16 *xor);
 
 /**
  * mcube_offset_map_select() - offsets of a container that have a value
- * @s: the shape.
+ * @map: the offset map.
  * @phase: of the container, from mcube_offset_map_locate().
  * @xor: of the container, from mcube_offset_map_locate().
  * @value: color or bank.
@@ -109,26 +111,26 @@ void mcube_offset_map_locate(const struct mcube_offset_map *s, const struct mcub
  * that value; NULL if there is no such value.
  */
 static inline const unsigned long *
-mcube_offset_map_select(const struct mcube_offset_map *s, u16 phase, u16 xor,
-		   unsigned int value)
+mcube_offset_map_select(const struct mcube_offset_map *map, u16 phase, u16 xor,
+			unsigned int value)
 {
-	if (value >= s->nr_values)
+	if (value >= map->nr_values)
 		return NULL;
-	if (WARN_ON_ONCE(phase >= s->nr_phases || (value ^ xor) >= s->nr_values))
+	if (WARN_ON_ONCE(phase >= map->nr_phases || (value ^ xor) >= map->nr_values))
 		return NULL;
-	return s->sel + ((size_t)phase * s->nr_values + (value ^ xor)) * s->words;
+	return map->sel + ((size_t)phase * map->nr_values + (value ^ xor)) * map->words;
 }
 
-/* map_parse.c */
+/* parse.c */
 int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
 		    const char **why);
 int mcube_dim_format(const struct mcube_dim *d, char *buf, size_t size);
 
 /**
- * enum mcube_vendor - what map_cpuid.c has to know of a CPU's maker
- * @MCUBE_VENDOR_OTHER: nothing known of the last-level cache beyond CPUID.
+ * enum mcube_vendor - vendors whose caches cpuid.c treats differently
+ * @MCUBE_VENDOR_OTHER: only CPUID tells about the last-level cache.
  * @MCUBE_VENDOR_INTEL: the sets of a slice follow from family and model.
- * @MCUBE_VENDOR_AMD: AMD or Hygon: how an L3 is indexed is not documented.
+ * @MCUBE_VENDOR_AMD: AMD or Hygon; how an L3 is indexed is not documented.
  */
 enum mcube_vendor {
 	MCUBE_VENDOR_OTHER,
@@ -157,12 +159,12 @@ struct mcube_cache {
 };
 
 /**
- * struct mcube_cpu - what the CPU is, for the default map
- * @vendor: its maker.
- * @family: as in struct cpuinfo_x86.
- * @model: as in struct cpuinfo_x86.
+ * struct mcube_cpu - what the default map follows from
+ * @vendor: vendor of the CPU.
+ * @family: family, as in struct cpuinfo_x86.
+ * @model: model, as in struct cpuinfo_x86.
  * @nr_caches: entries in @cache.
- * @cache: its caches in any order.
+ * @cache: caches of the CPU in any order.
  */
 struct mcube_cpu {
 	enum mcube_vendor vendor;
@@ -174,10 +176,12 @@ struct mcube_cpu {
 
 /**
  * enum mcube_guess_how - how the default color masks were found
- * @MCUBE_GUESS_NONE: not at all; an explicit mask is needed.
- * @MCUBE_GUESS_DIRECT: the last-level cache is indexed by address bits.
- * @MCUBE_GUESS_SLICE: sets within a slice are, and their number is known.
- * @MCUBE_GUESS_L2: of the last-level cache it is not known; these are L2's.
+ * @MCUBE_GUESS_NONE: none were found; a user has to set masks.
+ * @MCUBE_GUESS_DIRECT: address bits index the last-level cache.
+ * @MCUBE_GUESS_SLICE: address bits index the sets within a slice of the
+ *	last-level cache, and the number of these sets is known.
+ * @MCUBE_GUESS_L2: the index of the last-level cache is unknown; address bits
+ *	index the L2 cache.
  */
 enum mcube_guess_how {
 	MCUBE_GUESS_NONE,
@@ -188,8 +192,8 @@ enum mcube_guess_how {
 
 /**
  * struct mcube_guess - the default color masks of a CPU
- * @how: the rule that gave them.
- * @level: level of the cache that they index, 0 with MCUBE_GUESS_NONE.
+ * @how: the rule that gave the masks.
+ * @level: level of the cache that the masks index, 0 with MCUBE_GUESS_NONE.
  * @size: bytes of that cache, 0 with MCUBE_GUESS_NONE.
  * @llc_size: bytes of the last-level cache, 0 if there is none.
  * @nr_masks: number of masks.
@@ -204,7 +208,7 @@ struct mcube_guess {
 	u64 mask[MCUBE_MAX_MASKS];
 };
 
-/* map_cpuid.c */
+/* cpuid.c */
 bool mcube_cpuid4_decode(struct mcube_cache *c, u32 eax, u32 ebx, u32 ecx,
 			 u32 edx);
 u64 mcube_cache_size(const struct mcube_cache *c);

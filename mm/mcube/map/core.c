@@ -4,14 +4,14 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * There is one map.  Whoever places pages by it takes a reference, and while
- * there is one the map cannot change: a page's color has to be the same when
- * it is freed as it was when it was handed out.  So users read the map without
- * a lock, and a change needs that there are none.
+ * There is one map.  A user that places pages by the map takes a reference, and
+ * the map cannot change while a reference is held: a page must have the same
+ * color when it is freed as when it was allocated.  So users read the map
+ * without a lock, and the map changes only while it has no users.
  *
- * At boot the colors are what the CPU says (detect.c), then what the boot
- * parameters mcube.color_map= and mcube.bank_map= say.  A bad parameter is
- * reported and ignored.
+ * At boot the boot parameters mcube.color_map= and mcube.bank_map= set the map;
+ * without the former the colors are those that the CPU reports (detect.c).  A
+ * bad parameter is reported and ignored.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -40,7 +40,7 @@ static struct mcube_dim boot_color __initdata;
 static struct mcube_dim boot_bank __initdata;
 
 /**
- * mcube_map_get() - use the address map
+ * mcube_map_get() - take a reference to the address map
  *
  * Context: may sleep.
  * Return: the map, which does not change until mcube_map_put().
@@ -54,7 +54,7 @@ const struct mcube_map *mcube_map_get(void)
 }
 
 /**
- * mcube_map_put() - end of the use that mcube_map_get() began
+ * mcube_map_put() - drop the reference that mcube_map_get() took
  *
  * Context: may sleep.
  */
@@ -68,12 +68,13 @@ void mcube_map_put(void)
 
 /**
  * mcube_map_set_dims() - change the address map
- * @color: the new colors, NULL to keep them
- * @bank: the new banks, NULL to keep them
- * @source: where the new ones come from
+ * @color: the new colors, NULL to keep the present colors
+ * @bank: the new banks, NULL to keep the present banks
+ * @source: where the new dimensions come from
  *
  * Context: may sleep.
- * Return: 0; -EINVAL if one is not valid, -EBUSY while the map has users.
+ * Return: 0; -EINVAL if a dimension is not valid, -EBUSY while the map has
+ * users.
  */
 int mcube_map_set_dims(const struct mcube_dim *color, const struct mcube_dim *bank,
 		       enum mcube_map_source source)
@@ -104,7 +105,7 @@ int mcube_map_set_dims(const struct mcube_dim *color, const struct mcube_dim *ba
 /**
  * mcube_map_set() - change the address map as a whole
  * @new: the new map
- * @source: where it comes from
+ * @source: where the new map comes from
  *
  * Context: may sleep.
  * Return: as mcube_map_set_dims().
@@ -116,7 +117,7 @@ int mcube_map_set(const struct mcube_map *new, enum mcube_map_source source)
 
 /**
  * mcube_map_info() - a copy of the map and what is known about it
- * @info: where to put it
+ * @info: filled in
  *
  * Context: may sleep.
  */
@@ -200,7 +201,7 @@ static void __init default_map(void)
 	}
 }
 
-/* late, after cacheinfo is filled; first of mcube's by its place in the Makefile */
+/* Late, after cacheinfo is filled; before other rooms by the order of Makefile. */
 static int __init mcube_init(void)
 {
 	default_map();

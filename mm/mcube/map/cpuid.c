@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Default color masks from what a CPU says of its caches
+ * Default color masks from what a CPU reports about its caches
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Pages have different colors if they cannot compete for a set of the cache.  So
- * a mask is an address bit that is, for certain, part of the set index, and too
- * few masks are sound where too many are not.  In this order:
+ * Pages have different colors if they cannot compete for a set of the cache.
+ * So a mask is an address bit that is certainly part of the set index.  Too few
+ * masks are safe, too many are not.  The first rule that applies gives the
+ * masks:
  *
- *  - CPUID says that the last-level cache is indexed by address bits, and the
- *    number of sets is a power of two: these bits.
- *  - It is cut in slices, a hash of the whole address chooses the slice, and
- *    address bits index the sets within it.  CPUID only has the sum of the
- *    sets; those of a slice are known by model (slice_sets[]).
- *  - Else the L2 cache, where it is indexed by address bits.
- *  - Else nothing: whoever knows the function gives it explicitly.
+ *  - If CPUID says that address bits index the last-level cache, and its number
+ *    of sets is a power of two, the masks are these bits.
+ *  - If the last-level cache is cut in slices, a hash of the whole address
+ *    chooses the slice, and address bits index the sets within the slice.
+ *    CPUID reports only the sum of the sets of all slices; the sets of one
+ *    slice are known by model (slice_sets[]).  The masks are the bits that
+ *    index a slice.
+ *  - If address bits index the L2 cache, the masks are these bits.
+ *  - Otherwise there are no masks; a user who knows the function has to set
+ *    them.
  *
- * Only levels 2 and 3 count: an L1 is no larger than a page per way, an L4 (eDRAM)
- * lies on the memory side.
+ * Only levels 2 and 3 count: an L1 has no more than a page per way, and an L4
+ * (eDRAM) lies on the memory side.
  *
  * Pure: the file is built into the kernel and into a user-space test.
  */
@@ -30,8 +34,9 @@
 #include <linux/string.h>
 
 /*
- * Sets in a slice of the L3 of Intel's family 6.  Since Skylake clients have two
- * slices of 1024 sets a core; servers and all before have one of 2048.
+ * Sets in a slice of the L3 of Intel's family 6.  Clients since Skylake have
+ * two slices of 1024 sets for each core; servers and all earlier models have
+ * one slice of 2048 sets.
  */
 static const struct {
 	u8 model;
@@ -63,11 +68,11 @@ static const struct {
 
 /**
  * mcube_cpuid4_decode() - read one subleaf of CPUID leaf 4
- * @c: the cache
- * @eax: register of leaf 4, or of AMD's 0x8000001d
- * @ebx: likewise
- * @ecx: likewise
- * @edx: likewise
+ * @c: filled in with the cache
+ * @eax: register EAX of leaf 4, or of AMD's leaf 0x8000001d
+ * @ebx: register EBX of that leaf
+ * @ecx: register ECX of that leaf
+ * @edx: register EDX of that leaf
  *
  * Return: false if the subleaf is the end of the list.
  */
@@ -92,14 +97,14 @@ bool mcube_cpuid4_decode(struct mcube_cache *c, u32 eax, u32 ebx, u32 ecx,
  * mcube_cache_size() - bytes of a cache
  * @c: the cache
  *
- * Return: its size; 0 if it is not known.
+ * Return: size of the cache; 0 if the size is not known.
  */
 u64 mcube_cache_size(const struct mcube_cache *c)
 {
 	return (u64)c->line * c->partitions * c->ways * c->sets;
 }
 
-/* one mask for each address bit that indexes @sets and differs between pages */
+/* Add one mask for each address bit that indexes @sets and differs between pages. */
 static bool index_bits(struct mcube_guess *g, const struct mcube_cache *c, u32 sets)
 {
 	u64 granule = (u64)c->line * c->partitions;
@@ -143,7 +148,7 @@ static const struct mcube_cache *find_level(const struct mcube_cpu *cpu, u8 leve
 
 /**
  * mcube_guess_colors() - default color masks of a CPU
- * @g: what was found, all zero but @how if nothing
+ * @g: filled in; without masks, all zero but @llc_size
  * @cpu: the CPU and its caches
  */
 void mcube_guess_colors(struct mcube_guess *g, const struct mcube_cpu *cpu)
@@ -158,7 +163,7 @@ void mcube_guess_colors(struct mcube_guess *g, const struct mcube_cpu *cpu)
 		return;
 	g->llc_size = mcube_cache_size(llc);
 
-	/* AMD has no bit that says so, but an L3 is spread over its slices */
+	/* AMD's leaf has no bit for it, but an L3 is spread over slices. */
 	hashed = llc->complex || (l3 && cpu->vendor == MCUBE_VENDOR_AMD);
 
 	if (!hashed && index_bits(g, llc, llc->sets))

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the CPU says of its caches
+ * Caches of this machine's CPU, for the default color masks
  *
  * Copyright (C) 2026 The mcube authors
  *
- * struct cacheinfo drops what decides here, whether the set index is a hash
- * (CPUID.4 EDX[2]).  So x86 CPUs are asked directly; cacheinfo is for those without the
- * leaf and for other architectures.  map_cpuid.c makes masks of the answer.
+ * The masks depend on whether a hash gives the set index (CPUID.4 EDX[2]),
+ * which struct cacheinfo does not keep.  So CPUID is read directly on x86;
+ * cacheinfo is for CPUs without that leaf and for other architectures.  cpuid.c
+ * makes masks of the answer.
  *
- * CPUs of a machine may differ (hybrid ones in L2): it is that of one CPU.
+ * The CPUs of a machine may differ (in a hybrid machine by their L2 cache).
+ * The caches are those of one CPU.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -105,9 +107,9 @@ static bool __init ask_cacheinfo(struct mcube_cpu *cpu)
 
 /**
  * mcube_detect() - find the default color masks of this machine
- * @guess: the masks, none if nothing can be said
+ * @guess: filled in with the masks, if any are found
  *
- * Return: where they come from.
+ * Return: where the masks come from.
  */
 enum mcube_map_source __init mcube_detect(struct mcube_guess *guess)
 {

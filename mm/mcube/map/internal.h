@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the address map share.
+ * Address map: what the files of map/ share.
  *
  * Copyright (C) 2026 The mcube authors
  */

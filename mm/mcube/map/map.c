@@ -4,12 +4,12 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A value is a vector of parities, one per XOR mask, and on top of it an entry
- * of a periodic table for what parities cannot express (three channels).  The
- * parities are linear: those of a frame are those of its container's first
- * frame XOR those of its offset.  So where the values lie in a container is
- * computed once, as one bitmap per value, and shared by all containers; a
- * container adds a XOR and the phase of the table.
+ * A value is a vector of parities, one per XOR mask, and above it an entry of a
+ * periodic table for what parities cannot express (three channels).  The
+ * parities are linear: the parities of a frame are those of the first frame of
+ * its container XOR those of its offset.  So one offset map, with one bitmap of
+ * offsets per value, is computed once and shared by all containers; a container
+ * adds a XOR and the phase of the table.
  *
  * Pure: the file is built into the kernel and into a user-space test.
  */
@@ -46,7 +46,7 @@ static unsigned int table_index(const struct mcube_dim *d, u64 pfn)
  * @d: a valid dimension
  * @pfn: page frame number
  *
- * The definition of the map; containers use the tables of struct mcube_offset_map.
+ * This is the definition of the map; containers use struct mcube_offset_map.
  *
  * Return: the value, below @d->nr_values.
  */
@@ -75,11 +75,12 @@ static unsigned int count_values(const struct mcube_dim *d)
 
 /*
  * Does every value have pages?  The parities of a page are the sum (XOR) of one
- * vector per address bit.  Bits that choose the table entry are fixed with it,
- * all others are free, so with entry i go the vectors offset(i) + span(others).
- * Only the factors of two in table_len tie an entry to address bits; whatever
- * those are, an odd period meets each of its residues.  Without a table this
- * is linear independence of the masks.
+ * vector per address bit.  The address bits that choose the table entry are
+ * fixed for an entry, and all other bits are free.  So the vectors offset(i) +
+ * span(other bits) occur with entry i.  Only the factors of two in table_len
+ * tie an entry to address bits; whatever these bits are, an odd period meets
+ * each of its residues.  Without a table this tests that the masks are linearly
+ * independent.
  */
 static bool every_value_occurs(const struct mcube_dim *d)
 {
@@ -172,15 +173,16 @@ static int check_table(const struct mcube_dim *d, const char **why)
 }
 
 /**
- * mcube_dim_validate() - is this a map at all?
+ * mcube_dim_validate() - is a dimension valid?
  * @d: the dimension
- * @why: where to say what is wrong, or NULL
+ * @why: set to what is wrong, or NULL
  *
- * Refused are masks without a bit that differs between pages or beyond 52
- * bits, masks that depend on each other or on the table (some values would
- * never occur, and their colors would have no memory), a table that skips
- * values, is constant, longer than 64 or coarser than 2^30 pages, more than
- * 256 values.  What is neither linear over XOR nor periodic has no form here.
+ * Invalid are masks without a bit that differs between pages, masks beyond 52
+ * bits, and masks that depend on each other or on the table: some values would
+ * never occur, and their colors would have no memory.  A table is invalid if it
+ * skips values, is constant, has more than 64 entries, or is coarser than 2^30
+ * pages.  More than 256 values are invalid.  A map that is neither linear over
+ * XOR nor periodic cannot be expressed.
  *
  * Return: 0 or -EINVAL.
  */
@@ -218,11 +220,11 @@ int mcube_dim_validate(const struct mcube_dim *d, const char **why)
  * @mask: XOR masks of physical address bits, bit 0 of the value first
  * @nr_masks: number of masks
  * @table: entries of the table, ignored if @table_len is 0
- * @table_len: its period, 0 for no table
+ * @table_len: period of the table, 0 for no table
  * @table_shift: log2 of the pages per entry
- * @why: where to say what is wrong, or NULL
+ * @why: set to what is wrong, or NULL
  *
- * Neither masks nor table make a dimension with the one value 0.
+ * Without masks and table the dimension has the one value 0.
  *
  * Return: 0, or -EINVAL (see mcube_dim_validate()) with @d unchanged.
  */
@@ -234,7 +236,7 @@ int mcube_dim_init(struct mcube_dim *d, const u64 *mask, unsigned int nr_masks,
 	int err;
 
 	memset(&new, 0, sizeof(new));
-	/* what does not fit is clamped to a size that is refused */
+	/* Clamp numbers that do not fit to a number that is refused. */
 	new.nr_masks = min_t(unsigned int, nr_masks, MCUBE_MAX_MASKS + 1);
 	new.table_len = min_t(unsigned int, table_len, MCUBE_MAX_TABLE + 1);
 	new.table_shift = min_t(unsigned int, table_shift, MCUBE_MAX_TABLE_SHIFT + 1);
@@ -256,7 +258,7 @@ int mcube_dim_init(struct mcube_dim *d, const u64 *mask, unsigned int nr_masks,
 /**
  * mcube_dim_equal() - do two dimensions map alike?
  * @a: a valid dimension
- * @b: another
+ * @b: another valid dimension
  *
  * Return: true if masks and tables are the same.
  */
@@ -269,9 +271,10 @@ bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b)
 }
 
 /*
- * How can the table fall on containers?  Where an entry holds for a container
- * or more, only its value matters.  Else the container starts at an entry that
- * is a multiple of 2^(order - shift), modulo the period.
+ * In how many ways can the table fall on a container?  If an entry covers a
+ * whole container or more, only the value of the entry matters.  Otherwise a
+ * container starts at an entry that is a multiple of 2^(order - shift), modulo
+ * the period.
  */
 static unsigned int count_phases(const struct mcube_dim *d, unsigned int order)
 {
@@ -284,7 +287,7 @@ static unsigned int count_phases(const struct mcube_dim *d, unsigned int order)
 }
 
 /**
- * mcube_offset_map_longs() - memory that a shape needs
+ * mcube_offset_map_longs() - memory that an offset map needs
  * @d: a valid dimension
  * @order: log2 of the pages of a container
  *
@@ -314,54 +317,54 @@ static unsigned int value_in_phase(const struct mcube_dim *d, unsigned int order
 }
 
 /**
- * mcube_offset_map_build() - compute the bitmaps of a shape
- * @s: the shape
+ * mcube_offset_map_build() - compute the bitmaps of an offset map
+ * @map: filled in
  * @d: a valid dimension
  * @order: log2 of the pages of a container
- * @mem: mcube_offset_map_longs() longs, the shape's from now on
+ * @mem: mcube_offset_map_longs() longs, which the offset map uses from now on
  */
-void mcube_offset_map_build(struct mcube_offset_map *s, const struct mcube_dim *d,
-		       unsigned int order, unsigned long *mem)
+void mcube_offset_map_build(struct mcube_offset_map *map, const struct mcube_dim *d,
+			    unsigned int order, unsigned long *mem)
 {
 	size_t longs = mcube_offset_map_longs(d, order);
 	unsigned int phase, off, value;
 
-	memset(s, 0, sizeof(*s));
+	memset(map, 0, sizeof(*map));
 	if (WARN_ON_ONCE(!longs))
 		return;
 
-	s->order = order;
-	s->nr_phases = count_phases(d, order);
-	s->nr_values = d->nr_values;
-	s->words = BITS_TO_LONGS(1U << order);
-	s->sel = mem;
+	map->order = order;
+	map->nr_phases = count_phases(d, order);
+	map->nr_values = d->nr_values;
+	map->words = BITS_TO_LONGS(1U << order);
+	map->sel = mem;
 
 	memset(mem, 0, longs * sizeof(*mem));
-	for (phase = 0; phase < s->nr_phases; phase++) {
+	for (phase = 0; phase < map->nr_phases; phase++) {
 		for (off = 0; off < 1U << order; off++) {
 			value = value_in_phase(d, order, phase, off);
-			__set_bit(off, mem + ((size_t)phase * s->nr_values + value) * s->words);
+			__set_bit(off, mem + ((size_t)phase * map->nr_values + value) * map->words);
 		}
 	}
 }
 
 /**
- * mcube_offset_map_locate() - what is particular to one container
- * @s: the shape
- * @d: the dimension it was built from
+ * mcube_offset_map_locate() - phase and XOR of one container
+ * @map: the offset map
+ * @d: the dimension that @map was built from
  * @base_pfn: first frame of the container, a multiple of 2^order
- * @phase: how the table falls on it
- * @xor: parities of its first frame
+ * @phase: set to how the table falls on the container
+ * @xor: set to the parities of the first frame
  */
-void mcube_offset_map_locate(const struct mcube_offset_map *s, const struct mcube_dim *d,
-		       u64 base_pfn, u16 *phase, u16 *xor)
+void mcube_offset_map_locate(const struct mcube_offset_map *map, const struct mcube_dim *d,
+			     u64 base_pfn, u16 *phase, u16 *xor)
 {
 	u32 rem = 0;
 
-	if (d->table_len && d->table_shift >= s->order)
+	if (d->table_len && d->table_shift >= map->order)
 		rem = d->table[table_index(d, base_pfn)];
 	else if (d->table_len)
-		div_u64_rem(base_pfn >> s->order, s->nr_phases, &rem);
+		div_u64_rem(base_pfn >> map->order, map->nr_phases, &rem);
 	*phase = rem;
 	*xor = parities(d, base_pfn);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The current address map, for those that place pages by it.
+ * The current address map, for the rooms that place pages by it.
  *
  * Copyright (C) 2026 The mcube authors
  */
@@ -11,9 +11,9 @@
 
 /**
  * enum mcube_map_source - where a dimension of the map came from
- * @MCUBE_SOURCE_NONE: nowhere; one color, or one bank.
- * @MCUBE_SOURCE_CPUID: CPUID leaf 4.
- * @MCUBE_SOURCE_CACHEINFO: what the architecture tells struct cacheinfo.
+ * @MCUBE_SOURCE_NONE: no source; there is one color, or one bank.
+ * @MCUBE_SOURCE_CPUID: CPUID leaf 4, or AMD's leaf 0x8000001d.
+ * @MCUBE_SOURCE_CACHEINFO: struct cacheinfo, as the architecture filled it.
  * @MCUBE_SOURCE_CMDLINE: a boot parameter.
  * @MCUBE_SOURCE_SYSFS: a write to map/.
  * @MCUBE_NR_SOURCES: number of sources.

@@ -9,9 +9,9 @@
  *	table:SHIFT:v,v,v		entry (pfn >> SHIFT) % 3, high bits of the value
  *	none				nothing is distinguished, one value
  *
- * Masks are hexadecimal with 0x: a mask in decimal is most likely a hexadecimal
- * one whose prefix got lost, so it is refused rather than guessed at.  The
- * whole text is read or nothing is.
+ * Masks are hexadecimal with 0x.  A mask in decimal is most likely a
+ * hexadecimal mask that lost its prefix, so it is refused.  A text is accepted
+ * as a whole or not at all.
  *
  * Pure: the file is built into the kernel and into a user-space test.
  */
@@ -66,7 +66,7 @@ static int digit(const struct text *t, unsigned int base)
 	return -1;
 }
 
-/* @max has to be below 2^59, so that one digit more does not overflow */
+/* @max must be below 2^59, so that one digit more does not overflow. */
 static int number(struct text *t, unsigned int base, u64 max, u64 *val)
 {
 	int d = digit(t, base);
@@ -163,13 +163,13 @@ static int parse_words(struct text *t, struct parsed *n, const char **why)
 
 /**
  * mcube_dim_parse() - read a dimension from text
- * @d: where to put it
+ * @d: filled in
  * @text: see the head of this file; need not end in NUL
  * @len: bytes of @text; white space at both ends is skipped
- * @why: where to say what is wrong, or NULL
+ * @why: set to what is wrong, or NULL
  *
- * Return: 0, -EINVAL or, for a number that is too large, -ERANGE; @d is
- * unchanged then.
+ * Return: 0; -ERANGE for a number that is too large, -EINVAL for any other
+ * error.  An error leaves @d unchanged.
  */
 int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
 		    const char **why)
@@ -202,10 +202,10 @@ int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
 /**
  * mcube_dim_format() - write a dimension as text
  * @d: a valid dimension
- * @buf: where to, without a newline
- * @size: room in @buf; MCUBE_DIM_TEXT is enough for all
+ * @buf: filled in, without a newline
+ * @size: room in @buf; MCUBE_DIM_TEXT is enough for any dimension
  *
- * mcube_dim_parse() reads it back.
+ * mcube_dim_parse() reads the text back.
  *
  * Return: length of the text.
  */

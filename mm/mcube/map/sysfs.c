@@ -4,10 +4,10 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The masks say which bits of an address matter, not where anything lies, so
- * everyone may read them; only root changes them, and only while the map has
- * no users.  A write is taken whole or not at all, and a refusal says in the
- * log what would have been right.
+ * The masks tell which bits of an address matter, and not where any page lies,
+ * so every user may read them.  Only root may change the masks, and only while
+ * the map has no users.  A write is accepted as a whole or not at all; if it is
+ * refused, the log tells what would have been right.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -37,7 +37,7 @@ static ssize_t store_dim(bool is_color, const char *buf, size_t count)
 	struct mcube_dim dim;
 	int err;
 
-	/* kernfs passes on the first page of what is longer. */
+	/* Of longer text, kernfs passes only the first page. */
 	why = "too long";
 	err = count < PAGE_SIZE ? mcube_dim_parse(&dim, buf, count, &why) :
 				  -EINVAL;
