@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the map has to accept, to refuse and to find: the cases that KUnit
- * (map-kunit.c) and the user-space test (tools/testing/mcube/map_test.c) share.
+ * Cases of the address map: text that is accepted, text that is refused, and CPUs
+ * with the masks expected for them.  KUnit (map-kunit.c) and the user-space test
+ * (tools/testing/mcube/map_test.c) share these cases.
  *
  * Copyright (C) 2026 The mcube authors
  */
@@ -19,7 +20,7 @@
 
 #define MAP_16 "0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3"
 
-/* text, what it reads back as, number of values */
+/* Text, the text that it reads back as, number of values. */
 static const struct {
 	const char *text;
 	const char *canonical;
@@ -35,7 +36,7 @@ static const struct {
 	{ "\t0x4000 , 0x2000\t0x1000\n\n", "0x4000 0x2000 0x1000", 8 },
 	{ "0x8000000000000", "0x8000000000000", 2 },
 	{ "0xabcdeF123000", "0xabcdef123000", 2 },
-	/* i5-class DDR3, two channels: bits within a page are kept and do not count */
+	/* i5-class DDR3, two channels: bits within a page are kept and do not count. */
 	{ "0x2040 0x44000 0x88000 0x110000 0x220000",
 	  "0x2040 0x44000 0x88000 0x110000 0x220000", 32 },
 	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000",
@@ -46,7 +47,7 @@ static const struct {
 	{ "0x44000,0x88000,table:0:0,1,2", "0x44000 0x88000 table:0:0,1,2", 12 },
 	{ "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16,
 	  "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16, 4 },
-	/* tied to bit 12 by its even period, and so is the mask, yet all values occur */
+	/* The even period ties the table to bit 12, as the mask is; all values occur. */
 	{ "0x1000 table:0:0,0,1,1", "0x1000 table:0:0,0,1,1", 4 },
 	{ "0x1000 0x2000 table:0:0,1,2,2,1,0", "0x1000 0x2000 table:0:0,1,2,2,1,0", 12 },
 	{ "0x3000 table:0:0,1", "0x3000 table:0:0,1", 4 },
@@ -85,16 +86,16 @@ static const struct {
 	{ "0x10000x2000", -EINVAL },
 	{ "\"0x1000\"", -EINVAL },
 	{ "0x1000\xff", -EINVAL },
-	/* no bit that differs between pages */
+	/* No bit that differs between pages. */
 	{ "0x0", -EINVAL },
 	{ "0x800", -EINVAL },
 	{ "0xfff", -EINVAL },
-	/* too large */
+	/* Too large. */
 	{ "0x10000000000000", -ERANGE },
 	{ "0xffffffffffffffff", -ERANGE },
 	{ "0x10000000000000000", -ERANGE },
 	{ "0x100000000000000000000000000000001000", -ERANGE },
-	/* not independent */
+	/* Not independent. */
 	{ "0x1000 0x1000", -EINVAL },
 	{ "0x1000 0x1040", -EINVAL },
 	{ "0x3000 0x6000 0x5000", -EINVAL },
@@ -102,14 +103,14 @@ static const struct {
 	{ "0x1000 table:0:0,1", -EINVAL },
 	{ "0x1000 0x2000 table:0:0,0,1,1", -EINVAL },
 	{ "0x1000 table:0:0,1,2,1,0,1", -EINVAL },
-	/* too many */
+	/* Too many masks or values. */
 	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000 0x100000",
 	  -EINVAL },
 	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000 table:20:0,1",
 	  -EINVAL },
 	{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 table:20:0,1,2",
 	  -EINVAL },
-	/* tables */
+	/* Tables. */
 	{ "table", -EINVAL },
 	{ "table:", -EINVAL },
 	{ "table:0", -EINVAL },
@@ -138,8 +139,8 @@ static const struct {
 };
 
 /*
- * Registers of CPUID leaf 4 (AMD: 0x8000001d) as real machines gave them, and the
- * color masks that have to come of them: 2^nr_masks colors from bit 12 up.
+ * Registers of CPUID leaf 4 (AMD: 0x8000001d) as real machines report them, and
+ * the color masks expected for them: 2^nr_masks colors from bit 12 up.
  */
 static const struct {
 	const char *name;
@@ -323,7 +324,7 @@ static const struct {
 	},
 };
 
-/* the definition, one bit at a time and with nothing in common with map.c */
+/* The definition, one bit at a time and with nothing in common with map.c. */
 static inline unsigned int map_direct_value(const struct mcube_dim *d, u64 pfn)
 {
 	u64 phys = pfn * PAGE_SIZE, entry = pfn;
@@ -355,18 +356,18 @@ static inline u64 map_random_pfn(struct rnd_state *rnd)
 	return map_random_u64(rnd) >> (64 - MCUBE_MAX_PHYS_BITS + PAGE_SHIFT);
 }
 
-/* a valid dimension: masks, a table, both or neither */
+/* A valid dimension: masks, a table, both or neither. */
 static inline void map_random_dim(struct rnd_state *rnd, struct mcube_dim *d)
 {
 	u64 mask[MCUBE_MAX_MASKS];
 	u8 table[MCUBE_MAX_TABLE];
-	unsigned int i, nr, len, shift, values;
+	unsigned int i, k, nr, len, shift, values;
 
 	do {
 		nr = prandom_u32_state(rnd) % (MCUBE_MAX_MASKS + 1);
 		for (i = 0; i < nr; i++) {
 			mask[i] = map_random_u64(rnd) >> (64 - MCUBE_MAX_PHYS_BITS);
-			/* sparse and dense, near bit 12 and anywhere */
+			/* Sparse and dense, near bit 12 and anywhere. */
 			if (prandom_u32_state(rnd) & 1)
 				mask[i] &= map_random_u64(rnd) & map_random_u64(rnd);
 			if (prandom_u32_state(rnd) & 1)
@@ -382,18 +383,21 @@ static inline void map_random_dim(struct rnd_state *rnd, struct mcube_dim *d)
 			values = 2 + prandom_u32_state(rnd) % (len - 1);
 			for (i = 0; i < len; i++)
 				table[i] = i < values ? i : prandom_u32_state(rnd) % values;
-			for (i = len - 1; i; i--)
-				swap(table[i], table[prandom_u32_state(rnd) % (i + 1)]);
+			for (i = len - 1; i; i--) {
+				k = prandom_u32_state(rnd) % (i + 1);
+				swap(table[i], table[k]);
+			}
 		}
 	} while (mcube_dim_init(d, mask, nr, table, len, shift, NULL));
 }
 
 /*
- * Place a container at @base and compare every offset's value with the definition.
- * Return: offsets that are wrong, or in no bitmap, or in two.
+ * Place a container at @base and compare the value of each offset with the
+ * definition.
+ * Return: number of offsets that are wrong, in no bitmap, or in two bitmaps.
  */
-static inline unsigned int map_check_shape(const struct mcube_offset_map *s,
-					   const struct mcube_dim *d, u64 base)
+static inline unsigned int map_check_offset_map(const struct mcube_offset_map *s,
+						const struct mcube_dim *d, u64 base)
 {
 	unsigned int off, value, wrong = 0, total = 0;
 	const unsigned long *sel;
