@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The cases of map-cases.h against the map as it is compiled into the kernel, and the
- * rules for changing it.  The user-space test runs more rounds.
+ * The cases of map-cases.h against the map as it is compiled into the kernel,
+ * and the rules for changing the map.  The user-space test runs more rounds.
  */
 
 #include <kunit/test.h>
@@ -46,8 +46,8 @@ static void map_with_three_channels(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, mcube_dim_value(&d, pfn), (u32)pfn % 3);
 }
 
-static void check_shape(struct kunit *test, const struct mcube_dim *d, unsigned int order,
-			struct rnd_state *rnd)
+static void check_offset_map(struct kunit *test, const struct mcube_dim *d, unsigned int order,
+			     struct rnd_state *rnd)
 {
 	struct mcube_offset_map s;
 	unsigned long *mem;
@@ -58,11 +58,12 @@ static void check_shape(struct kunit *test, const struct mcube_dim *d, unsigned 
 	mcube_offset_map_build(&s, d, order, mem);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0,
-				map_check_shape(&s, d, map_random_pfn(rnd) >> order << order));
+				map_check_offset_map(&s, d,
+						     map_random_pfn(rnd) >> order << order));
 	kvfree(mem);
 }
 
-static void shape_gives_each_offset_its_value(struct kunit *test)
+static void offset_map_gives_each_offset_its_value(struct kunit *test)
 {
 	struct rnd_state rnd;
 	struct mcube_dim d;
@@ -71,13 +72,13 @@ static void shape_gives_each_offset_its_value(struct kunit *test)
 	prandom_seed_state(&rnd, 2);
 	for (i = 0; i < 40; i++) {
 		map_random_dim(&rnd, &d);
-		check_shape(test, &d, MCUBE_MAX_ORDER - i % 2, &rnd);
+		check_offset_map(test, &d, MCUBE_MAX_ORDER - i % 2, &rnd);
 	}
 	for (i = 0; i < ARRAY_SIZE(map_good_text); i++) {
 		KUNIT_ASSERT_EQ(test, 0, mcube_dim_parse(&d, map_good_text[i].text,
 							 strlen(map_good_text[i].text), NULL));
-		check_shape(test, &d, MCUBE_MAX_ORDER, &rnd);
-		check_shape(test, &d, i % MCUBE_MAX_ORDER, &rnd);
+		check_offset_map(test, &d, MCUBE_MAX_ORDER, &rnd);
+		check_offset_map(test, &d, i % MCUBE_MAX_ORDER, &rnd);
 	}
 	KUNIT_EXPECT_EQ(test, mcube_offset_map_longs(&d, MCUBE_MAX_ORDER + 1), 0);
 }
@@ -132,7 +133,7 @@ static void default_colors_of_cpus(struct kunit *test)
 	}
 }
 
-/* the map stands while it is used, and what is set is what is there */
+/* The map cannot change while it is used; otherwise it becomes the map that is set. */
 static void map_is_fixed_while_used(struct kunit *test)
 {
 	static const u64 mask[] = { 1ULL << 20, 1ULL << 21 };
@@ -168,7 +169,7 @@ static void map_is_fixed_while_used(struct kunit *test)
 static struct kunit_case map_test_cases[] = {
 	KUNIT_CASE(map_is_linear),
 	KUNIT_CASE(map_with_three_channels),
-	KUNIT_CASE(shape_gives_each_offset_its_value),
+	KUNIT_CASE(offset_map_gives_each_offset_its_value),
 	KUNIT_CASE(text_is_read_back),
 	KUNIT_CASE(bad_text_is_refused),
 	KUNIT_CASE(default_colors_of_cpus),

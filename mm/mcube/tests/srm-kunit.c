@@ -4,9 +4,10 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Runs in the code as it is compiled into the kernel; and, on the running
- * system with the store on, free frames counted by color against a walk over
- * all containers.  The user-space test of the runs is much longer.
+ * Segments and the color selector, as they are compiled into the kernel (the
+ * user-space tests run much longer).  On the running system with the mcube
+ * allocator on: free frames counted by color against a walk over all containers,
+ * the search of the buddy lists, hopping, and the per-CPU lists of freed frames.
  */
 
 #include <kunit/test.h>
@@ -150,7 +151,7 @@ static void read_counts(void)
 	}
 }
 
-/* Others come and go meanwhile: some try finds both the same. */
+/* Frames are allocated and freed meanwhile: one of many tries must match. */
 static void counts_are_right(struct kunit *test)
 {
 	int i, try;
@@ -189,7 +190,7 @@ static void free_frames_are_counted_by_color(struct kunit *test)
 	unsigned int i;
 	u32 hint;
 
-	/* Containers from before, and such as come while it is on. */
+	/* Containers from before the policy is on, and containers taken after. */
 	take_pages(test, PAGES / 2);
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 	counts_are_right(test);
@@ -208,13 +209,13 @@ static void free_frames_are_counted_by_color(struct kunit *test)
 	read_counts();
 	for (i = 0; i < COLORS; i++)
 		KUNIT_EXPECT_EQ(test, counted[i], 0);
-	/* And again, with what happened in between. */
+	/* Count again, after containers have changed while the policy was off. */
 	take_pages(test, PAGES);
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 	counts_are_right(test);
 }
 
-/* Takes containers, empties them, and gives them back, all the time. */
+/* Make the allocator take containers, empty them and release them all the time. */
 static int churn(void *unused)
 {
 	struct page *page, *next;
@@ -276,7 +277,7 @@ static struct zone *some_zone(struct kunit *test)
 	return zone;
 }
 
-/* Blocks of an order out of the buddy lists: right, distinct, and given back. */
+/* Blocks of an order found in the buddy lists are right and distinct. */
 static void search_blocks(struct kunit *test, unsigned int order, unsigned int step)
 {
 	struct zone *zone = some_zone(test);
@@ -297,7 +298,7 @@ static void search_blocks(struct kunit *test, unsigned int order, unsigned int s
 		KUNIT_EXPECT_EQ(test, page_count(page), 0);
 		KUNIT_EXPECT_FALSE(test, PageBuddy(page));
 	}
-	/* Memory is plenty at boot. */
+	/* At boot there is plenty of free memory. */
 	KUNIT_EXPECT_EQ(test, n, ARRAY_SIZE(pfn));
 	sort(pfn, n, sizeof(pfn[0]), at, NULL);
 	for (i = 1; i < n; i++)
@@ -318,14 +319,14 @@ static void blocks_are_found_by_group(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 		search_blocks(test, order, 1);
 		search_blocks(test, order, 7);
-		/* All of one region. */
+		/* All blocks of one color group. */
 		search_blocks(test, order, COLORS);
 	}
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
 	KUNIT_EXPECT_EQ(test, mcube_srm_set_group_order(MCUBE_GROUP_ORDER_AUTO), 0);
 }
 
-static void srm_goes_with_the_store(struct kunit *test)
+static void srm_stops_with_the_allocator(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 	KUNIT_EXPECT_TRUE(test, mcube_srm_enabled());
@@ -340,7 +341,7 @@ static unsigned int color_of(const struct page *page)
 	return mcube_dim_value(&mcube_config.map->color, page_to_pfn(page));
 }
 
-/* Over those from @first on: the others are reserved. */
+/* Memory hops over the colors from @first on: the colors below are reserved. */
 static void hop_from(struct kunit *test, unsigned int first)
 {
 	struct srm_test *t = test->priv;
@@ -369,7 +370,10 @@ static void memory_hops_over_the_colors(struct kunit *test)
 
 #define NR_PCP	8
 
-/* By who freed them, the last one first; but for what interrupts do meanwhile. */
+/*
+ * The CPU that freed frames gets them back, the last frame first.  An interrupt
+ * may allocate meanwhile, hence the margin.
+ */
 static void freed_frames_come_back_first(struct kunit *test)
 {
 	struct srm_test *t = test->priv;
@@ -383,7 +387,7 @@ static void freed_frames_come_back_first(struct kunit *test)
 	take_pages(test, NR_PCP);
 	memcpy(was, t->page, sizeof(was));
 	free_pages_of(t);
-	/* Each color has its own. */
+	/* Each color has a list of its own. */
 	inner = mcube_hint_save(mcube_hint_make(6, -1));
 	take_pages(test, NR_PCP);
 	free_pages_of(t);
@@ -397,7 +401,7 @@ static void freed_frames_come_back_first(struct kunit *test)
 	counts_are_right(test);
 }
 
-/* Of those that somebody else has got meanwhile none is handed out again. */
+/* A frame that another request took meanwhile is not allocated a second time. */
 static void freed_frames_may_be_taken_by_others(struct kunit *test)
 {
 	struct srm_test *t = test->priv;
@@ -409,13 +413,13 @@ static void freed_frames_may_be_taken_by_others(struct kunit *test)
 	take_pages(test, PAGES);
 	while (t->nr > PAGES / 2)
 		__free_page(t->page[--t->nr]);
-	/* By bank, recent frames are not asked for, but found. */
+	/* A request for a bank takes frames that the per-CPU list still names. */
 	hint = mcube_hint_save(mcube_hint_make(5, 0));
 	take_pages(test, PAGES / 2 + NR_PCP);
 	mcube_hint_restore(hint);
 	take_pages(test, PAGES);
 	migrate_enable();
-	/* Each is one page, and nobody else's. */
+	/* Each page was allocated only once. */
 	for (i = 0; i < PAGES; i++)
 		set_page_private(t->page[i], i);
 	for (i = 0; i < PAGES; i++) {
@@ -431,7 +435,7 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(free_frames_are_counted_by_color),
 	KUNIT_CASE_SLOW(nothing_is_counted_twice_under_load),
 	KUNIT_CASE(blocks_are_found_by_group),
-	KUNIT_CASE(srm_goes_with_the_store),
+	KUNIT_CASE(srm_stops_with_the_allocator),
 	KUNIT_CASE(memory_hops_over_the_colors),
 	KUNIT_CASE(freed_frames_come_back_first),
 	KUNIT_CASE(freed_frames_may_be_taken_by_others),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bins: the paper's example, a brute-force model, and how the frames that leave
- * the bins spread over colors and banks.
+ * The bins: the paper's example, a brute-force model, and how evenly colors and banks are
+ * spread among the frames that are taken.
  */
 #include "mcube_test.h"
 
@@ -26,11 +26,11 @@ static struct mcube_bins *fresh(unsigned int which, unsigned int order)
 }
 
 /* Fill a fresh container by a template of its own. */
-static void fill(struct mcube_bins *b, enum mcube_fill_order seed, u64 key)
+static void fill(struct mcube_bins *b, enum mcube_fill_order fill_order, u64 key)
 {
 	static struct mcube_fill f;
 
-	mcube_fill_build(&f, b->order, seed, get_random_u64());
+	mcube_fill_build(&f, b->order, fill_order, get_random_u64());
 	mcube_bins_fill(b, &f, key);
 }
 
@@ -322,22 +322,22 @@ struct spread {
  * Take the first 32 frames of many containers, and step two CPUs in lockstep.  All
  * containers share a template, as in a running kernel, and differ by their keys.
  */
-static struct spread measure(enum mcube_fill_order seed, unsigned int containers)
+static struct spread measure(enum mcube_fill_order fill_order, unsigned int containers)
 {
 	struct mcube_fill *f = malloc(sizeof(*f));
 	struct spread s = { };
 	unsigned int n, i;
 
-	mcube_fill_build(f, MCUBE_MAX_ORDER, seed, get_random_u64());
+	mcube_fill_build(f, MCUBE_MAX_ORDER, fill_order, get_random_u64());
 
 	for (n = 0; n < containers; n++) {
 		struct mcube_bins *a = fresh(0, MCUBE_MAX_ORDER);
 		struct mcube_bins *b = fresh(1, MCUBE_MAX_ORDER);
 		u64 colors = 0, banks = 0;
 
-		mcube_bins_fill(a, f, seed == MCUBE_FILL_PAPER ?
+		mcube_bins_fill(a, f, fill_order == MCUBE_FILL_PAPER ?
 				0 : get_random_u64());
-		mcube_bins_fill(b, f, seed == MCUBE_FILL_PAPER ?
+		mcube_bins_fill(b, f, fill_order == MCUBE_FILL_PAPER ?
 				0 : get_random_u64());
 		for (i = 0; i < FRAMES; i++) {
 			unsigned int x = mcube_bins_take(a);
@@ -458,9 +458,9 @@ static int brute_top(const bool *free, unsigned int order)
 	return -1;
 }
 
-/* Check that loose frames are in the bitmap and in no bin. */
-static void check_loose(struct __test_metadata *_metadata,
-			const struct mcube_bins *b, const bool *free)
+/* Check that unbinned frames are in the bitmap and in no bin. */
+static void check_unbinned(struct __test_metadata *_metadata,
+			   const struct mcube_bins *b, const bool *free)
 {
 	unsigned int off, level, nr_free = 0;
 
@@ -475,9 +475,9 @@ static void check_loose(struct __test_metadata *_metadata,
 	ASSERT_EQ(mcube_bins_top(b), brute_top(free, b->order));
 }
 
-/* One random operation on loose frames. */
-static void step_loose(struct __test_metadata *_metadata, struct mcube_bins *b,
-		       bool *free)
+/* One random operation on unbinned frames. */
+static void step_unbinned(struct __test_metadata *_metadata, struct mcube_bins *b,
+			  bool *free)
 {
 	unsigned int n = 1U << b->order, x = get_random_u32_below(n), i;
 	DECLARE_BITMAP(sel, FRAMES);
@@ -507,8 +507,8 @@ static void step_loose(struct __test_metadata *_metadata, struct mcube_bins *b,
 	free[off] = false;
 }
 
-/* Only hints take frames while they are loose.  They can be sorted at any moment. */
-TEST(loose_frames_and_their_way_into_the_bins)
+/* Only hints take unbinned frames.  These can be sorted into the bins at any moment. */
+TEST(unbinned_frames_and_their_way_into_the_bins)
 {
 	struct mcube_fill *f = malloc(sizeof(*f));
 	static struct page before[FRAMES];
@@ -527,10 +527,10 @@ TEST(loose_frames_and_their_way_into_the_bins)
 			steps = round ? get_random_u32_below(2 << order) : 0;
 			for (i = 0; i < steps && b->unbinned; i++) {
 				EXPECT_EQ(mcube_bins_take(b), -1);
-				step_loose(_metadata, b, free_frames);
-				check_loose(_metadata, b, free_frames);
+				step_unbinned(_metadata, b, free_frames);
+				check_unbinned(_metadata, b, free_frames);
 			}
-			/* Loose frames are never written to. */
+			/* Unbinned frames are never written to. */
 			EXPECT_FALSE(memcmp(before, frames[0], sizeof(before)));
 			mcube_bins_sort(b, f, get_random_u64());
 			ASSERT_EQ(b->unbinned, 0);
@@ -544,7 +544,7 @@ TEST(loose_frames_and_their_way_into_the_bins)
 	free(f);
 }
 
-TEST(loose_frames_sorted_are_a_fresh_container)
+TEST(unbinned_frames_sorted_are_a_fresh_container)
 {
 	struct mcube_fill *f = malloc(sizeof(*f));
 	struct mcube_bins *a = fresh(0, MCUBE_MAX_ORDER);
@@ -563,7 +563,7 @@ TEST(loose_frames_sorted_are_a_fresh_container)
 	free(f);
 }
 
-TEST(drain_of_loose_frames)
+TEST(drain_of_unbinned_frames)
 {
 	struct mcube_bins *b = fresh(0, MCUBE_MAX_ORDER);
 	unsigned int order, frames_out = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The address map: linearity, tables, container shapes, refusals, text, defaults.
+ * The address map: linearity, tables, offset maps, refusals, text, defaults.
  *
  * The same cases run in the kernel (mm/mcube/tests/map-kunit.c).  Here they run for more
  * rounds and for all orders, and the sanitizers see the parser read random text.
@@ -99,13 +99,13 @@ static void check_all_orders(struct __test_metadata *_metadata, const struct mcu
 		for (i = 0; i < places + s.nr_phases * 2U; i++) {
 			base = i < places + 0U ? map_random_pfn(rnd) : i - places;
 			base = i < places + 0U ? base >> order << order : base << order;
-			ASSERT_EQ(map_check_shape(&s, d, base), 0);
+			ASSERT_EQ(map_check_offset_map(&s, d, base), 0);
 		}
 		free(mem);
 	}
 }
 
-TEST(shapes_give_each_offset_its_value)
+TEST(offset_maps_give_each_offset_its_value)
 {
 	unsigned long round, rounds = 60 * test_scale();
 	struct rnd_state rnd;
@@ -118,7 +118,7 @@ TEST(shapes_give_each_offset_its_value)
 	}
 }
 
-TEST(shapes_of_the_written_cases)
+TEST(offset_maps_of_the_written_cases)
 {
 	struct rnd_state rnd;
 	struct mcube_dim d;
@@ -145,7 +145,7 @@ TEST(phases)
 		{ "table:0:0,1,2,3", 1, 2 },
 		{ "table:0:0,1,2,3,4,5", 10, 3 },
 		{ "table:9:0,1,2,3,4,5", 10, 3 },
-		{ "table:10:0,1,2,0,1,2", 10, 3 },	/* From here on constant in a container. */
+		{ "table:10:0,1,2,0,1,2", 10, 3 },	/* An entry covers a container. */
 		{ "table:12:0,0,0,1", 10, 2 },
 	};
 	struct mcube_offset_map s;
@@ -371,7 +371,7 @@ TEST(round_trip_of_random_maps)
 	EXPECT_LT(mcube_dim_format(&d, buf, 3), 3);
 }
 
-/* Pieces of valid text in any order: either a valid map comes of them, or an error. */
+/* Pieces of valid text in any order give either a valid map or an error. */
 TEST(text_at_random)
 {
 	static const char * const piece[] = {

@@ -9,17 +9,17 @@
  *		ASSERT_EQ(value(a ^ b), value(a) ^ value(b));
  *	}
  *
- * The harness runs each test in a process of its own, so that a sanitizer that ends the
- * process fails one test alone.  TEST() adds:
+ * The harness runs each test in a process of its own, so a sanitizer that ends the
+ * process fails only that test.  TEST() adds:
  *
  *  - Random numbers that follow from SEED= of the environment and from the name of the
- *    test, so that a test does the same alone and among others.
+ *    test, so a test gets the same numbers whether it runs alone or with other tests.
  *  - A time limit that grows with SCALE= of the environment, as random runs do.
- *  - A look for leaks: the process of a test ends by _exit(), which LeakSanitizer does
+ *  - A check for leaks: the process of a test ends by _exit(), which LeakSanitizer does
  *    not see.
  *
- * A function that a test calls and that uses EXPECT_*() or ASSERT_*() takes a parameter
- * named _metadata, as the harness has it.
+ * A function that uses EXPECT_*() or ASSERT_*() and is called by a test needs a parameter
+ * named _metadata, which these macros use.
  */
 #ifndef MCUBE_TEST_H
 #define MCUBE_TEST_H
@@ -88,7 +88,7 @@ FIXTURE_TEARDOWN(unit)
 #undef TEST
 #define TEST(name) TEST_F_TIMEOUT(unit, name, TEST_TIMEOUT_DEFAULT * test_scale())
 
-/* TEST_HARNESS_MAIN, and what makes the run again; a process that aborts cannot say it. */
+/* As TEST_HARNESS_MAIN, but first prints how to repeat the run: a test may abort. */
 int main(int argc, char **argv)
 {
 	fprintf(stderr, "# SEED=%lu SCALE=%lu\n", test_number("SEED"), test_scale());

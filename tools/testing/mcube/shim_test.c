@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tools/include and the shims behave as the kernel does where a slip would blind the
- * other tests, and an error in a pure unit ends the process.
+ * tools/include and the shims behave as the kernel does, where a difference would hide
+ * errors from the other tests; and an error in a pure unit ends the process.
  */
 #include "mcube_test.h"
 
@@ -113,7 +113,7 @@ TEST(division)
 	EXPECT_EQ(n, 3333333333ULL);
 }
 
-/* lib/random32.c's own check: seeds by this LCG, ten draws to warm up, then this value */
+/* The check of lib/random32.c itself: seeds by this LCG, ten draws, then this value. */
 TEST(prandom_is_the_kernels)
 {
 	struct rnd_state s;

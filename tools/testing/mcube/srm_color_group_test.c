@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions of colors: examples, and random maps against the definition.
+ * Color groups: examples, and random maps against the definition.
  */
 #include "mcube_test.h"
 
@@ -49,11 +49,11 @@ TEST(plain_bits_give_adjacent_colors)
 		EXPECT_EQ(groups.of[i], i / 4);
 		EXPECT_EQ(mcube_color_group_color(&groups, i / 4, i), i);
 	}
-	/* All colors are in a single region, so there is no choice of groups. */
+	/* All colors are in a single group, so there is no choice. */
 	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 4), -ERANGE);
 }
 
-TEST(bits_that_do_not_count_make_regions_smaller)
+TEST(bits_that_do_not_count_make_groups_smaller)
 {
 	struct mcube_dim dim = dim_of(_metadata, "0x2000 0x10000");
 
@@ -66,8 +66,8 @@ TEST(bits_that_do_not_count_make_regions_smaller)
 	EXPECT_EQ(groups.per, 1);
 }
 
-/* Regions grow while sixteen regions are left.  Bits that do not count cost nothing. */
-TEST(auto_leaves_a_region_for_each_share)
+/* Groups grow while sixteen groups are left.  Bits that do not count cost nothing. */
+TEST(auto_leaves_a_group_for_each_share)
 {
 	static const struct {
 		const char *masks;
@@ -108,24 +108,24 @@ TEST(tables_have_colors_only)
 	EXPECT_EQ(groups.nr, dim.nr_values);
 }
 
-/* An aligned block has all colors of a region equally often, and no other color. */
+/* An aligned block has all colors of a group equally often, and no other color. */
 static void check_block(struct __test_metadata *_metadata,
 			const struct mcube_dim *dim, unsigned int order)
 {
-	unsigned int n = 1U << order, i, region;
+	unsigned int n = 1U << order, i, group;
 	u64 base = (u64)get_random_u32() << order;
 	unsigned int times[MCUBE_MAX_VALUES] = { 0 };
 
-	region = groups.of[mcube_dim_value(dim, base)];
+	group = groups.of[mcube_dim_value(dim, base)];
 	for (i = 0; i < n; i++)
 		times[mcube_dim_value(dim, base + i)]++;
 	for (i = 0; i < dim->nr_values; i++) {
 		ASSERT_EQ(times[i],
-			  groups.of[i] == region ? n / groups.per : 0);
+			  groups.of[i] == group ? n / groups.per : 0);
 	}
 	for (i = 0; i < groups.per; i++) {
-		ASSERT_EQ(groups.of[mcube_color_group_color(&groups, region, i)],
-			  region);
+		ASSERT_EQ(groups.of[mcube_color_group_color(&groups, group, i)],
+			  group);
 	}
 }
 
@@ -164,7 +164,7 @@ static void check_reserved(struct __test_metadata *_metadata,
 		EXPECT_EQ(test_bit(i, colors), groups.of[i] < groups.reserved);
 }
 
-TEST(first_regions_are_reserved)
+TEST(first_groups_are_reserved)
 {
 	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
 	DECLARE_BITMAP(colors, MCUBE_MAX_VALUES);
@@ -174,7 +174,7 @@ TEST(first_regions_are_reserved)
 		EXPECT_EQ(mcube_color_groups_init(&groups, &dim, order), 0);
 		for (share = 0; share <= SHARES / 2; share++) {
 			mcube_color_groups_reserve(&groups, share, SHARES, colors);
-			/* A sixteenth of 16 colors is a color, which may be less than a region. */
+			/* A sixteenth of 16 colors is a color, which may be less than a group. */
 			EXPECT_EQ(groups.reserved, share >> order);
 			check_reserved(_metadata, colors, 16);
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scans: which files count as files in use, when tasks read in different ways.
+ * Reuse: which files count as files in use, when tasks read in different ways.
  */
 #include "mcube_test.h"
 
@@ -9,18 +9,18 @@
 #define LIMIT	256
 #define FILES	64
 
-static u32 scan[FILES];
+static u32 reuse[FILES];
 static u32 clock;
 
 static void begin(unsigned int file, u32 task, u32 pages)
 {
-	scan[file] = mcube_reuse_begin(scan[file], task, clock, LIMIT);
+	reuse[file] = mcube_reuse_begin(reuse[file], task, clock, LIMIT);
 	clock += pages;
 }
 
 static void forget(u32 at)
 {
-	memset(scan, 0, sizeof(scan));
+	memset(reuse, 0, sizeof(reuse));
 	clock = at;
 }
 
@@ -32,13 +32,13 @@ TEST(one_file_again_and_again)
 	for (at = 0; at < 3; at++) {
 		forget(at * (MCUBE_REUSE_STAMP_MASK / 2));
 		begin(0, 7, 200);
-		EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+		EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
 		begin(0, 7, 200);
-		EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+		EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
 		begin(0, 7, 200);
-		EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
 		begin(0, 7, 200);
-		EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
 	}
 }
 
@@ -51,7 +51,7 @@ TEST(a_working_set_of_a_few_files)
 		for (i = 0; i < 5; i++)
 			begin(i, 7, 50);
 	for (i = 0; i < 5; i++)
-		EXPECT_TRUE(mcube_reuse_spreads(scan[i]));
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[i]));
 }
 
 TEST(many_files_are_a_stream)
@@ -63,7 +63,7 @@ TEST(many_files_are_a_stream)
 		for (i = 0; i < FILES; i++)
 			begin(i, 7, 5);
 	for (i = 0; i < FILES; i++)
-		EXPECT_FALSE(mcube_reuse_spreads(scan[i]));
+		EXPECT_FALSE(mcube_reuse_spreads(reuse[i]));
 }
 
 /* Each grep is a process, and each comes to the file after the same number of pages. */
@@ -76,7 +76,7 @@ TEST(several_tasks_do_not_add_up)
 		for (i = 0; i < 10; i++) {
 			clock = 1000;
 			begin(0, task + i, 5);
-			EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+			EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
 		}
 	}
 }
@@ -88,13 +88,13 @@ TEST(something_else_in_between)
 	begin(0, 7, 100);
 	begin(1, 7, 10000);
 	begin(0, 7, 100);
-	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
 	begin(0, 7, 100);
 	begin(0, 7, 100);
-	EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
 	begin(1, 7, 10000);
 	begin(0, 7, 100);
-	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
 }
 
 TEST(advice_stays)
@@ -102,19 +102,19 @@ TEST(advice_stays)
 	unsigned int i;
 
 	forget(0);
-	scan[0] = mcube_reuse_advise(0, MCUBE_ADVICE_CONFINE);
+	reuse[0] = mcube_reuse_advise(0, MCUBE_ADVICE_CONFINE);
 	for (i = 0; i < 10; i++)
 		begin(0, 7, 10);
-	EXPECT_EQ(mcube_reuse_advice(scan[0]), MCUBE_ADVICE_CONFINE);
-	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
-	scan[0] = mcube_reuse_advise(scan[0], MCUBE_ADVICE_NONE);
-	EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
-	scan[0] = mcube_reuse_advise(scan[0], MCUBE_ADVICE_SPREAD);
+	EXPECT_EQ(mcube_reuse_advice(reuse[0]), MCUBE_ADVICE_CONFINE);
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_NONE);
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
+	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_SPREAD);
 	clock += 10000;
 	begin(0, 8, 10);
-	EXPECT_TRUE(mcube_reuse_spreads(scan[0]));
-	scan[0] = mcube_reuse_advise(scan[0], MCUBE_ADVICE_NONE);
-	EXPECT_FALSE(mcube_reuse_spreads(scan[0]));
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
+	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_NONE);
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
 }
 
 TEST(fields_do_not_touch_each_other)
@@ -135,17 +135,17 @@ TEST(fields_do_not_touch_each_other)
 
 TEST(a_file_that_has_grown_is_no_longer_in_use)
 {
-	u32 scan = 0;
+	u32 reuse = 0;
 	int i;
 
 	for (i = 0; i < 4; i++)
-		scan = mcube_reuse_begin(scan, 7, 0, 100);
-	EXPECT_TRUE(mcube_reuse_spreads(scan));
-	scan = mcube_reuse_forget(scan);
-	EXPECT_FALSE(mcube_reuse_spreads(scan));
+		reuse = mcube_reuse_begin(reuse, 7, 0, 100);
+	EXPECT_TRUE(mcube_reuse_spreads(reuse));
+	reuse = mcube_reuse_forget(reuse);
+	EXPECT_FALSE(mcube_reuse_spreads(reuse));
 	for (i = 0; i < 2; i++)
-		scan = mcube_reuse_begin(scan, 7, 0, 100);
-	EXPECT_TRUE(mcube_reuse_spreads(scan));
-	scan = mcube_reuse_advise(scan, MCUBE_ADVICE_SPREAD);
-	EXPECT_TRUE(mcube_reuse_spreads(mcube_reuse_forget(scan)));
+		reuse = mcube_reuse_begin(reuse, 7, 0, 100);
+	EXPECT_TRUE(mcube_reuse_spreads(reuse));
+	reuse = mcube_reuse_advise(reuse, MCUBE_ADVICE_SPREAD);
+	EXPECT_TRUE(mcube_reuse_spreads(mcube_reuse_forget(reuse)));
 }

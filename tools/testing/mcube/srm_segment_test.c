@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The packed state of runs, and how colors are dealt to runs: examples, a brute-force
- * model, and a small page cache that recycles its colors.
+ * The packed state of segments, and how colors are selected for new segments: examples,
+ * a brute-force model, and a small page cache that recycles its colors.
  */
 #include "mcube_test.h"
 
 #include "srm/segment.h"
 
-static struct mcube_color_selector palette;
+static struct mcube_color_selector selector;
 
-TEST(run_state_packs_and_unpacks)
+TEST(segment_state_packs_and_unpacks)
 {
 	unsigned long i;
 
@@ -17,18 +17,18 @@ TEST(run_state_packs_and_unpacks)
 		u32 epoch = get_random_u32();
 		unsigned int color = get_random_u32_below(MCUBE_MAX_VALUES);
 		unsigned int left = get_random_u32_below(MCUBE_SEGMENT_MAX + 1);
-		u32 run = mcube_segment_make(epoch, color, left);
+		u32 segment = mcube_segment_make(epoch, color, left);
 
-		ASSERT_EQ(mcube_segment_color(run), color);
-		ASSERT_EQ(mcube_segment_left(run, epoch), left);
-		/* In another epoch the run has no pages left. */
-		ASSERT_EQ(mcube_segment_left(run, epoch + 1), 0);
+		ASSERT_EQ(mcube_segment_color(segment), color);
+		ASSERT_EQ(mcube_segment_left(segment, epoch), left);
+		/* In another epoch the segment has no pages left. */
+		ASSERT_EQ(mcube_segment_left(segment, epoch + 1), 0);
 	}
 	EXPECT_EQ(mcube_segment_left(0, 0), 0);
 	EXPECT_EQ(mcube_segment_left(0, 1U << MCUBE_SEGMENT_EPOCH_BITS), 0);
 }
 
-TEST(stateless_runs_have_their_length)
+TEST(stateless_segments_have_their_length)
 {
 	unsigned int length, color, next;
 	u64 i;
@@ -44,67 +44,67 @@ TEST(stateless_runs_have_their_length)
 	EXPECT_LT(mcube_segment_stateless(~0U, ~0ULL, 1, 256), 256);
 }
 
-TEST(with_plenty_of_each_the_oldest_is_dealt)
+TEST(with_plenty_of_each_the_oldest_is_selected)
 {
 	unsigned long free[64];
 	unsigned int i;
 
 	for (i = 0; i < 64; i++)
 		free[i] = MCUBE_PLENTY;
-	mcube_color_selector_init(&palette, 64, 0);
+	mcube_color_selector_init(&selector, 64, 0);
 	for (i = 0; i < 640; i++)
-		EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), i % 64);
+		EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), i % 64);
 }
 
-TEST(the_oldest_that_has_enough_is_dealt)
+TEST(the_oldest_that_has_enough_is_selected)
 {
 	unsigned long free[4] = { 300, 10, 256, 900 };
 
-	mcube_color_selector_init(&palette, 4, 0);
+	mcube_color_selector_init(&selector, 4, 0);
 	/* Color 1 has too few.  The colors that have enough take turns, however many they have. */
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 0);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 2);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 3);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 0);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 0);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 2);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 3);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 0);
 	free[1] = 256;
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 1);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 1);
 }
 
-TEST(if_none_has_enough_the_richest_is_dealt)
+TEST(if_none_has_enough_the_richest_is_selected)
 {
 	unsigned long free[4] = { 3, 10, 9, 10 };
 
-	mcube_color_selector_init(&palette, 4, 0);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 1);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 3);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 1);
+	mcube_color_selector_init(&selector, 4, 0);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 1);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 3);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 1);
 	free[1] = 0;
 	free[3] = 0;
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 2);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 2);
 }
 
-TEST(reserved_ones_come_first_while_they_have_enough)
+TEST(reserved_colors_come_first_while_they_have_enough)
 {
 	unsigned long free[6] = { 300, 256, 900, 900, 900, 900 };
 	unsigned int c;
 
-	mcube_color_selector_init(&palette, 6, 2);
-	EXPECT_EQ(mcube_color_selector_oldest(&palette), 2);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 0);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 1);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 0);
+	mcube_color_selector_init(&selector, 6, 2);
+	EXPECT_EQ(mcube_color_selector_oldest(&selector), 2);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 0);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 1);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 0);
 	free[0] = 255;
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 1);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 1);
 	free[1] = 255;
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 2);
-	EXPECT_EQ(mcube_color_selector_oldest(&palette), 3);
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 3);
-	/* No color has enough: the richest is dealt, reserved or not. */
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 2);
+	EXPECT_EQ(mcube_color_selector_oldest(&selector), 3);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 3);
+	/* No color has enough: the richest is selected, reserved or not. */
 	for (c = 2; c < 6; c++)
 		free[c] = 254;
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 0);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 0);
 	free[4] = 256;
-	EXPECT_EQ(mcube_color_selector_select(&palette, free, 256), 4);
+	EXPECT_EQ(mcube_color_selector_select(&selector, free, 256), 4);
 }
 
 /* The oldest color that has enough, the lowest of equally old colors; @nr if none has. */
@@ -120,7 +120,7 @@ static unsigned int oldest_with(const unsigned long *free, unsigned long enough,
 	return want;
 }
 
-TEST(deals_against_brute_force)
+TEST(selections_match_brute_force)
 {
 	static u64 age[MCUBE_MAX_VALUES];
 	static unsigned long free[MCUBE_MAX_VALUES];
@@ -131,7 +131,7 @@ TEST(deals_against_brute_force)
 		if (i % 1000 == 0) {
 			nr = 1 + get_random_u32_below(MCUBE_MAX_VALUES);
 			reserved = get_random_u32_below(nr);
-			mcube_color_selector_init(&palette, nr, reserved);
+			mcube_color_selector_init(&selector, nr, reserved);
 			memset(age, 0, sizeof(age));
 		}
 		enough = get_random_u32_below(40);
@@ -145,30 +145,30 @@ TEST(deals_against_brute_force)
 				if (want == nr || free[c] > free[want] ||
 				    (free[c] == free[want] && age[c] < age[want]))
 					want = c;
-		got = mcube_color_selector_select(&palette, free, enough);
+		got = mcube_color_selector_select(&selector, free, enough);
 		ASSERT_EQ(got, want);
 		age[got] = i + 1;
 		/* The color that is next if all have enough. */
 		for (want = reserved, c = want + 1; c < nr; c++)
 			if (age[c] < age[want])
 				want = c;
-		ASSERT_EQ(mcube_color_selector_oldest(&palette), want);
+		ASSERT_EQ(mcube_color_selector_oldest(&selector), want);
 	}
 }
 
 /*
  * A full page cache evicts its oldest pages while fewer than SLACK frames are free.
- * These pages are runs of a color.  So nearly every page of a stream can have the
- * color of its run, although few frames are free.
+ * These pages are segments of one color.  So nearly every page of a stream can have
+ * the color of its segment, although few frames are free.
  */
-TEST(a_full_cache_recycles_whole_runs)
+TEST(a_full_cache_recycles_whole_segments)
 {
-	enum { COLORS = 16, PAGES = 16384, SLACK = 512, RUN = 256 };
+	enum { COLORS = 16, PAGES = 16384, SLACK = 512, LENGTH = 256 };
 	static unsigned int fifo[PAGES];
 	unsigned long free[COLORS], i, had = 0, total = 20000 * test_scale();
 	unsigned int c, head = 0, used = 0, left = 0, color = 0;
 
-	mcube_color_selector_init(&palette, COLORS, 0);
+	mcube_color_selector_init(&selector, COLORS, 0);
 	for (c = 0; c < COLORS; c++)
 		free[c] = PAGES / COLORS;
 	for (i = 0; i < PAGES + total; i++) {
@@ -177,8 +177,8 @@ TEST(a_full_cache_recycles_whole_runs)
 			used--;
 		}
 		if (!left) {
-			color = mcube_color_selector_select(&palette, free, RUN);
-			left = RUN;
+			color = mcube_color_selector_select(&selector, free, LENGTH);
+			left = LENGTH;
 		}
 		left--;
 		c = color;
@@ -194,6 +194,6 @@ TEST(a_full_cache_recycles_whole_runs)
 		fifo[head++ % PAGES] = c;
 		used++;
 	}
-	TH_LOG("%lu of %lu pages had the color of their run", had, total);
+	TH_LOG("%lu of %lu pages had the color of their segment", had, total);
 	EXPECT_GT(had, total * 95 / 100);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What tools/include and the headers beside this file declare.
+ * Functions that tools/include and the headers of the shim declare.
  */
 #include <linux/bug.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/prandom.h>
 
-/* linux/list.h with CONFIG_DEBUG_LIST: the checks of the kernel's lib/list_debug.c */
+/* linux/list.h with CONFIG_DEBUG_LIST: the checks of the kernel's lib/list_debug.c. */
 
 void __list_add(struct list_head *new, struct list_head *prev, struct list_head *next)
 {
@@ -35,7 +35,7 @@ void list_del(struct list_head *entry)
 	entry->prev = LIST_POISON2;
 }
 
-/* linux/prandom.h, lib/random32.c */
+/* linux/prandom.h: the functions of the kernel's lib/random32.c. */
 
 static u32 tausworthe(u32 s, int a, int b, u32 c, int d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* tools/include has PAGE_SIZE only beside headers that it lacks. */
+/* tools/include defines PAGE_SIZE only in a header that includes headers it lacks. */
 #ifndef MCUBE_SHIM_PAGE_H
 #define MCUBE_SHIM_PAGE_H
 

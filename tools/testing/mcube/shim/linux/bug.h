@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* WARN_ON() of tools/include prints and goes on; a warning has to fail the test. */
+/* WARN_ON() of tools/include prints and goes on, but a warning must fail the test. */
 #ifndef MCUBE_SHIM_BUG_H
 #define MCUBE_SHIM_BUG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* tools/include has no limits of integers; <limits.h> has those of C's types. */
+/* tools/include has no limits of integers; <limits.h> has the limits of C's types. */
 #ifndef MCUBE_SHIM_LIMITS_H
 #define MCUBE_SHIM_LIMITS_H
 

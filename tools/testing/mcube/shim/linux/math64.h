@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* tools/include has multiplications only. */
+/* tools/include has multiplications, but no divisions. */
 #ifndef MCUBE_SHIM_MATH64_H
 #define MCUBE_SHIM_MATH64_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* tools/include declares struct page only; bins.h says which words of it are used. */
+/* tools/include only declares struct page; alloc/bins.h tells which words are used. */
 #ifndef MCUBE_SHIM_MM_TYPES_H
 #define MCUBE_SHIM_MM_TYPES_H
 

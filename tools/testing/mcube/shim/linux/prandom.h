@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's generator, so that a seed means the same here and there.  tools/include
- * has none, and lib/random32.c does not build alone; shim.c has its two functions.
+ * The kernel's generator, so a seed gives the same numbers as in the kernel.
+ * tools/include has no generator, and lib/random32.c does not build outside the kernel;
+ * shim.c defines the two functions.
  */
 #ifndef MCUBE_SHIM_PRANDOM_H
 #define MCUBE_SHIM_PRANDOM_H
