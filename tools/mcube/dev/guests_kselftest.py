@@ -3,8 +3,8 @@
 """The kselftests, each in a guest of its own where memory matters.
 
 The free memory that a test finds, and the size of its pieces, depends on what ran since
-boot. Each test therefore has a guest of its own, and each case of a test that fills memory
-has one too. Tests of input change no memory and share a guest. As a command:
+boot. Each test therefore has a guest of its own, and cases that fill memory have guests
+of their own too. Tests of input change no memory and share a guest. As a command:
 
     guests_kselftest.py [--nodes N] [TEST ...]
 """
@@ -27,22 +27,27 @@ SELFTESTS = "tools/testing/selftests/mcube"
 # These need a modelled machine; guests_model.py runs them.
 MODELLED = ("sim_pmu", "sim_samples")
 SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input")
-# Cases that have a guest of their own. Longer tests come first in the order of running,
-# so that all cores are busy to the end.
+# Cases with a guest of their own: each, or those that match a pattern together; the
+# others of a test share a guest. The first tests here take longest, and begin first, so
+# that all cores are busy to the end.
+EACH = "each"
 OWN = {
     "alloc_toggle": (),
-    "alloc_hotplug": ("*",),
-    "alloc_compaction": ("*",),
-    "alloc_pressure": ("*",),
-    "srm_folios": ("*.memory_in_pieces", "*.full_cache_*", "*.aged_cache_*"),
-    "srm_reclaim": ("*",),
+    "alloc_hotplug": (),
+    "srm_folios": ("*.aged_cache_with_two_lists", "*.aged_cache_with_generations",
+                   "*.full_cache_with_two_lists", "*.full_cache_with_generations",
+                   "*.memory_in_pieces"),
+    "alloc_compaction": EACH,
+    "alloc_pressure": EACH,
+    "srm_reclaim": ("*.classic.*", "*.mglru.*"),
     "srm_reserve": ("*.others_when_it_is_exhausted",),
 }
-# Memory of guests that need more than 512M. The reasons: blocks go offline, a hint needs
-# free memory of its color, spares are a share of memory, and below 1G the free memory at
-# the watermarks is less than a segment of each color.
-MEMORY = {"alloc_toggle": "1G", "alloc_hotplug-*": "1G", "alloc_placement": "1G",
-          "alloc_pressure-spares_*": "2G", "srm_folios-aged_cache_*": "1G"}
+# Memory of guests that need more than 512M: for huge pages of 1 GiB; for blocks that go
+# offline; as a hint needs free memory of its color; as spares are a share of memory; and
+# as below 1G free memory at the watermarks is less than a segment of each color.
+MEMORY = {"1node-alloc_compaction-contiguous_*": "4G", "?node-alloc_toggle": "1G",
+          "?node-alloc_hotplug": "1G", "?node-alloc_placement": "1G",
+          "?node-alloc_pressure-spares_*": "2G", "?node-srm_folios-aged_cache_*": "1G"}
 DISKS = re.compile(r"srm_(?!input)|alloc_toggle")
 
 
@@ -137,13 +142,13 @@ def jobs(folder, names):
     cases = {n: cases_of(folder / "mcube" / n) for n in names}
     out = []
     for test in [*(n for n in OWN if n in names), *(n for n in names if n not in OWN)]:
-        patterns, rest = OWN.get(test, ()), cases[test]
-        for pattern in patterns:
+        rest, patterns = cases[test], OWN.get(test, ())
+        for pattern in rest if patterns == EACH else patterns:
             own = fnmatch.filter(rest, pattern)
             if not own:
                 raise Failure(f"{test} has no case like {pattern}")
-            out += [Job(folder, "-".join([test, *c.split(".")[1:]]), {test: [c]}, True)
-                    for c in own]
+            name = pattern.removeprefix(f"{test}.").strip("*.").replace(".", "-")
+            out.append(Job(folder, f"{test}-{name}", {test: own}, True))
             rest = [c for c in rest if c not in own]
         if rest and test not in SHARED:
             out.append(Job(folder, test, {test: rest}, bool(patterns)))
@@ -152,16 +157,17 @@ def jobs(folder, names):
 
 
 def on_nodes(job, nodes):
-    """Run a job on a machine with a number of nodes."""
-    mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(job.name, p)), "512M")
-    # alloc_toggle's thousand rounds under load take a minute: only one guest runs them all.
+    """Run a job on a machine with so many nodes."""
+    name = f"{nodes}node-{job.name}"
+    mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(name, p)), "512M")
+    # A thousand times under load, for one guest; it takes a minute.
     env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
-    return job.run(f"kselftest-{nodes}node-{job.name}", f"{nodes} node{'s' * (nodes > 1)}", env,
-                   smp=4, mem=mem, nodes=nodes)
+    return job.run(f"kselftest-{name}", f"{nodes} node{'s' * (nodes > 1)}", env, smp=4,
+                   mem=mem, nodes=nodes)
 
 
 def plain(nodes=(1, 2), chosen=(), others=()):
-    """Run all or the chosen tests of a plain machine, and other functions beside them."""
+    """All tests of a plain machine or those chosen, and other functions beside them."""
     folder, names = install()
     for name in chosen:
         if name not in names or name in MODELLED:

@@ -34,7 +34,7 @@ static const char * const bad_hint[] = {
 	"bank=256", "bank=4294967297", "color=1 color=2", "color=1 color=1",
 	"bank=1 bank=2", "color=1 bank=8", "color=16 bank=1", "color=1,bank=1",
 	"none color=1", "color=1 none", "none none", "NONE", "all", "1", "1 1",
-	"=1", "fill_order=paper", "fill_order=paper", "\xff", NULL
+	"=1", "fill_order=paper", "\xff", NULL
 };
 
 FIXTURE(alloc_input) {
