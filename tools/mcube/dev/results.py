@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The figures of the documentation, from the result files of the last runs.
+"""Write the figures of the documentation from the result files of the last runs.
 
     results.py          write Documentation/mm/mcube/results.rst and results-srm.rst
     results.py --check  say whether they differ from what would be written
 
-Every table there is one of build/results/*.json, shown under the command that
-wrote the file; nothing in it is typed by hand. A result that is not there
-leaves its section as it stands in the document, so that one benchmark can be
+Every table there comes from a file build/results/*.json and stands under the
+command that wrote the file; no figure is typed by hand. If a result file is
+missing, its section stays as it is in the document, so a benchmark can be
 renewed without running all.
 """
 
@@ -56,7 +56,7 @@ def pairs(items):
 
 
 def plain(items):
-    """Only what fits into a cell."""
+    """The items that fit into a cell."""
     return {k: v for k, v in items.items() if isinstance(v, (str, int, float, bool))
             and len(str(v)) < 60}
 
@@ -81,9 +81,9 @@ def page_cache(data):
     columns = ("fill", "drop", "stream", "stream_drop", "write", "truncate", "cached4k",
                "cached64k", "begin4k")
     both = lambda c: lambda r: f"{r[c]:.0f} {r['ratios'][c]:.3f}"  # noqa: E731
-    return ("Instructions per page of a file that comes into the page cache, is dropped, and is "
-            "read there,\nand times unpatched. Zeroing and copying a page count as one "
-            "instruction each.",
+    return ("Instructions per page of a file that enters the page cache, is dropped, and is read "
+            "there; beside\neach figure its ratio to the unpatched kernel. Zeroing and copying "
+            "a page count as one instruction\neach.",
             table(data["rows"], {"file system": "fs", "variant": "variant"}
                   | {c.replace("_", " "): both(c) for c in columns}),
             pairs(plain({k: v for k, v in data["summary"].items() if k.count("_") == 2})),
@@ -107,8 +107,9 @@ def pollution(data):
     """The demo's pollution part."""
     median = lambda key: lambda r: r.get(key, {}).get("median", "")  # noqa: E731
     return ["A program that uses 768 KiB again and again on the modelled machine ``"
-            + data["parameters"]["pollution"]["machine"] + "``, alone and beside one that\n"
-            "streams through a file, all policies off and with SRM-buffer; simulated, medians.",
+            + data["parameters"]["pollution"]["machine"] + "``, alone and\n"
+            "beside a program that streams through a file, all policies off and with SRM-buffer; "
+            "simulated,\nmedians.",
             table([r for r in data["rows"] if r["part"] == "pollution"],
                   {"policy": "policy", "victim": "situation", "cycles": median("cycles"),
                    "LLC references": median("llc_refs"), "LLC misses": median("llc_misses"),
@@ -123,8 +124,8 @@ def demo(data):
            *(pollution(data) if "pollution" in parts else ())]
     if "programs" in parts:
         rows = [r for r in data["rows"] if r["part"] == "programs"]
-        out += ["Numerical programs beside real ones that read files, as in ``make bench-srm`` "
-                "but in short;\nsimulated, one run each.",
+        out += ["Numerical programs beside real programs that read files: a short form of\n"
+                "``make bench-srm``; simulated, one run each.",
                 pairs_table(rows), pairs(plain(parts["programs"]))]
     return out
 
@@ -147,10 +148,10 @@ def m3(data):
               ("cost", "cost_stock"), ("saved, paper", "gain_paper"),
               ("saved, shuffle", "gain_shuffle"), ("spread", "spread"))
     return ("Row conflicts per access to DRAM, distinct banks among the pages in use at one time "
-            "(share of\nwhat is possible), and time saved over the stock allocator; simulated, "
-            "medians. *cost* is the share\nof the stock allocator's time that conflicts and "
-            "waiting for banks take: more no placement can save.\n*spread* is that of the times, "
-            "the largest of the three.",
+            "(share of\nthe possible number), and time saved compared with the page allocator "
+            "alone; simulated, medians.\n*cost*: share of the page allocator's time that "
+            "conflicts and waits for banks take; no placement can\nsave more. *spread*: the "
+            "largest spread of the times of the three settings.",
             table(data["rows"], {"machine": "machine", "memory": "memory", "load": "load",
                                  "threads": "threads"} | {h: percent(k) for h, k in shares}),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
@@ -183,7 +184,7 @@ def whole(key):
 
 
 def pairs_table(rows):
-    """Pairs of bench-srm, by program."""
+    """The pairs of bench-srm, by program."""
     return table(by_program(rows), {
         "machine": "machine", "fs": "fs", "program": "program",
         "extra, off": whole("extra_off"), "srm": whole("extra_srm"),
@@ -248,10 +249,11 @@ def srm(data):
 def selftests(data):
     """make mm-selftests."""
     return ("The upstream mm kselftests on three kernels: pass, fail or skip, and cases "
-            "ok/not ok/skipped\nwhere the test has them. ``varies``: raced against the clock, and "
-            "gave one and the same\nresult on all three kernels when run again.",
-            table(data["rows"], {k: k for k in ("test", "unpatched", "store off", "store on",
-                                                "same")}),
+            "ok/not ok/skipped\nwhere the test has them. *off*, *on*: the mcube allocator. "
+            "``varies``: raced against the clock, and\nhad the same result on all three kernels "
+            "when run again.",
+            table(data["rows"], {"test": "test", "unpatched": "unpatched", "off": "store off",
+                                 "on": "store on", "same": "same"}),
             pairs(plain(data["summary"] | data["parameters"])))
 
 
@@ -262,7 +264,7 @@ def stages(data):
         cases = [c["state"] for c in data["cases"] if c["stage"] == name]
         rows.append({"stage": name, "s": seconds} | {s: cases.count(s) for s in
                                                      ("ok", "not ok", "skip")})
-    return ("Seconds on two cores, the kernels built before.",
+    return ("Seconds on two cores, with the kernels built.",
             table(rows, {"stage": "stage", "seconds": "s", "passed": "ok", "failed": "not ok",
                          "skipped": "skip"}))
 
