@@ -368,23 +368,26 @@ bool mcube_zone_covered(struct zone *zone)
 struct page *mcube_container_used(unsigned long pfn, const u8 *color,
 				  unsigned int nr, unsigned long *frames)
 {
+	unsigned int pages = mcube_container_pages(), i;
 	const unsigned long *sel, *unused;
 	struct mcube_container *c;
-	unsigned int pages, i;
+	struct page *base = NULL;
+	unsigned long flags;
 
 	guard(rcu)();
 	c = mcube_lookup(pfn);
 	if (!c)
 		return NULL;
-	pages = mcube_container_pages();
 	bitmap_zero(frames, pages);
-	guard(spinlock_irqsave)(&c->lock);
-	if (!c->active)
-		return NULL;
-	for (i = 0; i < nr; i++)
-		if (mcube_hint_select(mcube_hint_make(color[i], -1), &c->block_map,
-				      &sel, &unused))
-			bitmap_or(frames, frames, sel, pages);
-	bitmap_andnot(frames, frames, c->bins.free, pages);
-	return c->bins.base;
+	spin_lock_irqsave(&c->lock, flags);
+	if (c->active) {
+		for (i = 0; i < nr; i++)
+			if (mcube_hint_select(mcube_hint_make(color[i], -1),
+					      &c->block_map, &sel, &unused))
+				bitmap_or(frames, frames, sel, pages);
+		bitmap_andnot(frames, frames, c->bins.free, pages);
+		base = c->bins.base;
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	return base;
 }

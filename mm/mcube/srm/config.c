@@ -15,6 +15,9 @@
 #include "internal.h"
 #include "segment.h"
 
+#define CREATE_TRACE_POINTS
+#include <trace/events/mcube_srm.h>
+
 struct mcube_srm_config mcube_srm_config = {
 	.tl = MCUBE_SEGMENT_DEFAULT,
 	.reuse = 16,

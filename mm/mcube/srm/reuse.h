@@ -42,7 +42,7 @@ enum mcube_advice {
  * mcube_reuse_advice() - what has been said of a file
  * @reuse: packed state of the file.
  *
- * The state of a file is one u32:
+ * The state of a file is one u32::
  *
  *   31 30  29     22  21 20  19                 0
  *   +-----+---------+-------+--------------------+

@@ -34,7 +34,6 @@
 #include "internal.h"
 #include "segment.h"
 
-#define CREATE_TRACE_POINTS
 #include <trace/events/mcube_srm.h>
 
 /* Taken once per segment. */
@@ -206,11 +205,13 @@ int mcube_srm_select_init(const struct mcube_dim *dim, unsigned long *reserved)
 {
 	int ret;
 
-	guard(spinlock)(&selector_lock);
-	ret = divide(dim);
-	mcube_color_groups_reserve(&mcube_srm_groups, mcube_srm_config.reserve,
-				   MCUBE_SHARES, reserved);
-	mcube_color_selector_init(&selector, mcube_srm_groups.nr,
-				  mcube_srm_groups.reserved);
+	scoped_guard(spinlock, &selector_lock) {
+		ret = divide(dim);
+		mcube_color_groups_reserve(&mcube_srm_groups,
+					   mcube_srm_config.reserve,
+					   MCUBE_SHARES, reserved);
+		mcube_color_selector_init(&selector, mcube_srm_groups.nr,
+					  mcube_srm_groups.reserved);
+	}
 	return ret ? -ERANGE : 0;
 }

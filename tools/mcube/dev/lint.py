@@ -31,9 +31,6 @@ import series
 
 CLEAN = BUILD / "lint-clean"
 LENGTH = 700
-# Checks that wait for renames and moves. Their findings are counted but fail nothing;
-# lint.py --only NAME shows the findings.
-LATER = {"circles", "budget of edits to existing files", "size of the patches", "words"}
 # checkpatch need not ask for MAINTAINERS: the entry of the first patch covers every new file.
 IGNORE = "FILE_PATH_CHANGES"
 # The stub of a hook ignores its arguments if the option is off.
@@ -332,9 +329,6 @@ def run_checks(only=None):
             found = check()
         except Failure as e:
             found = [str(e)]
-        if name in LATER and not only:
-            print(f"    later: {len(found)} findings")
-            found = []
         most = len(found) if only else 40
         for line in found[:most]:
             print(f"    {line}")
