@@ -323,8 +323,8 @@ static void count_hinted(u32 hint)
 }
 
 /* A page for the hint: from a container, else from the buddy lists. */
-static __always_inline struct page *serve_hinted(struct mcube_zone *mz, int migratetype,
-				 u32 hint)
+static __always_inline struct page *
+serve_hinted(struct mcube_zone *mz, int migratetype, u32 hint)
 {
 	struct page *page = NULL;
 

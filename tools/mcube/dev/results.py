@@ -232,7 +232,7 @@ def srm(data):
                              "placed": pages("placed"), "missed": pages("missed")})]
     if where:
         out += ["``--part where``: extra misses of a victim by place, from samples: in the colors "
-                "reserved for files,\nin the lines of the struct pages of those colors, "
+                "reserved for\nfiles, in the lines of the struct pages of those colors, "
                 "elsewhere. *itself*: the program's own misses,\nfor a while.",
                 table(where, {k: k for k in ("machine", "fs", "program", "victim", "policy")}
                       | {"extra misses": whole("extra")}
