@@ -124,9 +124,10 @@ def stress(minutes, nodes, mem):
     return results + [verdict(name, result)]
 
 
-def stress_short(minutes):
-    """The smallest and the largest guest of the matrix, at the same time."""
-    return together(lambda: stress(minutes, 2, "4G"), lambda: stress(minutes, 1, "512M"))
+def stress_short(minutes, *others):
+    """The smallest and the largest guest of the matrix, and other functions beside them."""
+    return together(lambda: stress(minutes, 2, "4G"), lambda: stress(minutes, 1, "512M"),
+                    *others)
 
 
 def stress_all(minutes):

@@ -27,6 +27,8 @@ SELFTESTS = "tools/testing/selftests/mcube"
 # These need a modelled machine; guests_model.py runs them.
 MODELLED = ("sim_pmu", "sim_samples")
 SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input")
+# On the debug kernel too, where UBSan and KASAN see what bad input does to memory.
+DEBUGGED = ("map_input", "alloc_input", "srm_input", "alloc_hint")
 # Cases with a guest of their own: each, or those that match a pattern together; the
 # others of a test share a guest. The first tests here take longest, and begin first, so
 # that all cores are busy to the end.
@@ -113,12 +115,12 @@ class Job:
         return {f"KSELFTEST_{t.upper()}_ARGS": " ".join(f"-r {c}" for c in cases)
                 for t, cases in self.cases.items() if self.chosen}
 
-    def run(self, name, label, env=None, **machine):
+    def run(self, name, label, env=None, flavor="test", **machine):
         """Boot, run, and compare the results with the cases that were to run."""
         drives = []
         if any(DISKS.match(t) for t in self.cases):
             drives = [guests.disk(name), guests.disk(name, "xfs")]
-        guest = Guest(image(), programs=["timeout"], drives=drives, **machine)
+        guest = Guest(image(flavor), programs=["timeout"], drives=drives, **machine)
         for item in ("run_kselftest.sh", "kselftest-list.txt", "mcube/settings",
                      *(f"mcube/{t}" for t in self.cases)):
             guest.root.file(self.folder / item, f"kselftest/{item}")
@@ -189,6 +191,14 @@ def modelled():
     cases = {n: cases_of(folder / "mcube" / n) for n in names if n in MODELLED}
     return Job(folder, "model", cases).run("kselftest-model", "modelled machine",
                                            smp=2, mem="1G", model="small")
+
+
+def debugged():
+    """The tests of bad input, on the debug kernel."""
+    folder, names = install()
+    cases = {n: cases_of(folder / "mcube" / n) for n in names if n in DEBUGGED}
+    return Job(folder, "debug", cases).run("kselftest-debug", "debug kernel", flavor="debug",
+                                           smp=4, mem="1G", multi=True)
 
 
 def run():

@@ -29,7 +29,8 @@ STAGES = {
     "kunit": ("test", lambda minutes: guests.kunit()),
     "kselftest": ("test", lambda minutes: guests_kselftest.plain()),
     "model": ("test", lambda minutes: guests_model.everything()),
-    "stress": ("debug", guests.stress_short),
+    "stress": ("debug", lambda minutes: guests.stress_short(minutes,
+                                                            guests_kselftest.debugged)),
 }
 
 

@@ -114,8 +114,8 @@ def stages(quick, minutes):
         ("kselftests, SMP and two NUMA nodes, mcube command", guests_kselftest.with_command),
         ("modelled machine", guests_model.everything),
         ("build the debug kernel", lambda: build("debug")),
-        ("short stress, two nodes, 4G, and one node, 512M",
-         lambda: guests.stress_short(minutes)),
+        ("debug kernel: short stress in 4G and 512M, bad input",
+         lambda: guests.stress_short(minutes, guests_kselftest.debugged)),
     ]
 
 
