@@ -23,6 +23,8 @@
 
 #define MCUBE_HINT_BITS		9
 #define MCUBE_HINT_MASK		((1U << MCUBE_HINT_BITS) - 1)
+/* Color and bank, without the flags above them. */
+#define MCUBE_HINT_VALUES	(MCUBE_HINT_FILE - 1)
 #define MCUBE_HINT_FILE		(1U << (2 * MCUBE_HINT_BITS))
 #define MCUBE_HINT_SERVED	(MCUBE_HINT_FILE << 1)
 

@@ -256,6 +256,9 @@ bool mcube_hint_matches(u32 hint, const struct mcube_block_map *block_map,
  */
 static inline bool mcube_hint_fits(u32 hint)
 {
+	/* Without a bank, what is left of the hint is color + 1. */
+	if (likely((hint & MCUBE_HINT_VALUES) <= mcube_config.color.nr_values))
+		return true;
 	return mcube_hint_color(hint) < (int)mcube_config.color.nr_values &&
 	       mcube_hint_bank(hint) < (int)mcube_config.bank.nr_values;
 }
@@ -395,8 +398,8 @@ static inline void mcube_color_stat_all(struct mcube_container *c, bool in)
 
 /* pcp.c */
 void mcube_pcp_reset(unsigned int nr_colors);
-void mcube_pcp_push(unsigned int color, unsigned long pfn);
-unsigned long __mcube_pcp_pop(unsigned int color);
+void mcube_pcp_push(u8 color, unsigned long pfn);
+unsigned long __mcube_pcp_pop(u8 color);
 
 /**
  * mcube_pcp_pop() - the frame of a color that this CPU freed last

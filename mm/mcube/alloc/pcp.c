@@ -31,7 +31,6 @@
  * order.
  */
 
-#include <linux/bug.h>
 #include <linux/irqflags.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -51,7 +50,15 @@ struct pcp_frames {
 static DEFINE_PER_CPU(struct pcp_frames, pcp_frames);
 
 static unsigned int depth = 1;		/* a power of two */
-static unsigned int nr;			/* of colors, each with @depth frames */
+
+/*
+ * Index of a frame.  A color that the map does not have stays within the array:
+ * the caller checks colors, and a mistake there must not write elsewhere.
+ */
+static unsigned int slot(u8 color, unsigned int head)
+{
+	return (color * depth + head) % FRAMES;
+}
 
 /**
  * mcube_pcp_reset() - forget all frames and set the number of colors
@@ -64,7 +71,6 @@ void mcube_pcp_reset(unsigned int nr_colors)
 	int cpu;
 
 	BUILD_BUG_ON(FRAMES < MCUBE_MAX_VALUES);
-	nr = nr_colors;
 	depth = rounddown_pow_of_two(FRAMES / nr_colors);
 	for_each_possible_cpu(cpu)
 		memset(per_cpu_ptr(&pcp_frames, cpu), 0, sizeof(pcp_frames));
@@ -77,39 +83,33 @@ void mcube_pcp_reset(unsigned int nr_colors)
  *
  * Context: interrupts are off.
  */
-void mcube_pcp_push(unsigned int color, unsigned long pfn)
+void mcube_pcp_push(u8 color, unsigned long pfn)
 {
 	struct pcp_frames *p = this_cpu_ptr(&pcp_frames);
-	unsigned int head;
+	unsigned int head = (p->head[color] + 1) & (depth - 1);
 
-	if (WARN_ON_ONCE(color >= nr))
-		return;
-	head = (p->head[color] + 1) & (depth - 1);
 	p->head[color] = head;
-	p->pfn[color * depth + head] = pfn;
+	p->pfn[slot(color, head)] = pfn;
 }
 
 /**
  * __mcube_pcp_pop() - the frame of a color that this CPU freed last
  * @color: the color.
  *
- * Return: the page frame number, perhaps in use by now; 0 if no frame is known
- * or the present map does not have the color.
+ * Return: the page frame number, perhaps in use by now; 0 if no frame is known.
  */
-unsigned long __mcube_pcp_pop(unsigned int color)
+unsigned long __mcube_pcp_pop(u8 color)
 {
 	unsigned long flags, pfn;
 	struct pcp_frames *p;
 	unsigned int head;
 
-	if (WARN_ON_ONCE(color >= nr))
-		return 0;
 	local_irq_save(flags);
 	p = this_cpu_ptr(&pcp_frames);
 	head = p->head[color];
-	pfn = p->pfn[color * depth + head];
+	pfn = p->pfn[slot(color, head)];
 	if (pfn) {
-		p->pfn[color * depth + head] = 0;
+		p->pfn[slot(color, head)] = 0;
 		p->head[color] = (head - 1) & (depth - 1);
 	}
 	local_irq_restore(flags);

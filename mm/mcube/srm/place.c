@@ -80,7 +80,7 @@ static bool is_long(const struct inode *inode, unsigned int tl)
 	return i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
 }
 
-static void choose_group(struct mcube_srm_choice *c, struct address_space *mapping,
+static __always_inline void choose_group(struct mcube_srm_choice *c, struct address_space *mapping,
 			 pgoff_t index)
 {
 	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
@@ -95,7 +95,7 @@ static void choose_group(struct mcube_srm_choice *c, struct address_space *mappi
 			c->segment = NULL;
 			c->group = mcube_segment_stateless(file_key(mapping->host),
 							   index, tl,
-							mcube_srm_groups.nr);
+							   mcube_srm_groups.nr);
 			c->left = tl - index % tl;
 			return;
 		}
@@ -112,17 +112,9 @@ static void choose_group(struct mcube_srm_choice *c, struct address_space *mappi
 	}
 }
 
-/**
- * mcube_srm_choose() - choose the color for the next pages of a file
- * @c: filled in.
- * @mapping: page cache of the file.
- * @index: page index of the first of these pages.
- *
- * Context: process.
- * Return: false if the policy was switched off meanwhile.
- */
-bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
-		      pgoff_t index)
+/* See mcube_srm_choose(); inline, as single pages pass here one by one. */
+static __always_inline bool choose(struct mcube_srm_choice *c,
+				   struct address_space *mapping, pgoff_t index)
 {
 	unsigned int color;
 
@@ -146,16 +138,9 @@ bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
 	return true;
 }
 
-/**
- * mcube_srm_chosen() - pages were allocated as chosen
- * @c: the choice.
- * @nr: number of pages.
- * @served: false if the pages have other colors; the segment ends then.
- *
- * Context: process.
- */
-void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
-		      bool served)
+/* See mcube_srm_chosen(). */
+static __always_inline void chosen(const struct mcube_srm_choice *c,
+				   unsigned int nr, bool served)
 {
 	u32 segment = 0;
 
@@ -168,6 +153,35 @@ void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 		segment = mcube_segment_make(c->epoch, c->group,
 					     c->left - min(c->left, nr));
 	WRITE_ONCE(*c->segment, segment);
+}
+
+/**
+ * mcube_srm_choose() - choose the color for the next pages of a file
+ * @c: filled in.
+ * @mapping: page cache of the file.
+ * @index: page index of the first of these pages.
+ *
+ * Context: process.
+ * Return: false if the policy was switched off meanwhile.
+ */
+bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
+		      pgoff_t index)
+{
+	return choose(c, mapping, index);
+}
+
+/**
+ * mcube_srm_chosen() - pages were allocated as chosen
+ * @c: the choice.
+ * @nr: number of pages.
+ * @served: false if the pages have other colors; the segment ends then.
+ *
+ * Context: process.
+ */
+void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
+		      bool served)
+{
+	chosen(c, nr, served);
 }
 
 /**
@@ -224,12 +238,12 @@ struct folio *mcube_srm_place(struct address_space *mapping, gfp_t gfp,
 		mcube_srm_count(MCUBE_SRM_UNCOVERED, 1);
 		return filemap_alloc_folio_noprof(gfp, order);
 	}
-	if (!mcube_srm_choose(&c, mapping, index))
+	if (!choose(&c, mapping, index))
 		return filemap_alloc_folio_noprof(gfp, order);
 	hint = mcube_hint_save(c.hint);
 	folio = filemap_alloc_folio_noprof(gfp, order);
 	hint = mcube_hint_restore(hint);
 	if (folio)
-		mcube_srm_chosen(&c, 1U << order, hint & MCUBE_HINT_SERVED);
+		chosen(&c, 1U << order, hint & MCUBE_HINT_SERVED);
 	return folio;
 }
