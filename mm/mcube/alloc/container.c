@@ -368,16 +368,17 @@ bool mcube_zone_covered(struct zone *zone)
 struct page *mcube_container_used(unsigned long pfn, const u8 *color,
 				  unsigned int nr, unsigned long *frames)
 {
-	unsigned int pages = mcube_container_pages(), i;
 	const unsigned long *sel, *unused;
 	struct mcube_container *c;
 	struct page *base = NULL;
+	unsigned int pages, i;
 	unsigned long flags;
 
 	guard(rcu)();
 	c = mcube_lookup(pfn);
 	if (!c)
 		return NULL;
+	pages = mcube_container_pages();
 	bitmap_zero(frames, pages);
 	spin_lock_irqsave(&c->lock, flags);
 	if (c->active) {

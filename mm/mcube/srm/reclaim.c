@@ -158,6 +158,8 @@ static unsigned long isolate_block(unsigned long pfn, const struct request *w,
 	unsigned int off;
 
 	++*looked;
+	/* The cgroup of a folio may change at any time; RCU keeps the old one. */
+	guard(rcu)();
 	base = mcube_container_used(pfn, w->color, w->nr_colors, frames);
 	if (!base)
 		return 0;
