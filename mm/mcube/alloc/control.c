@@ -69,7 +69,7 @@ static int add_zone(struct zone *zone)
  * mcube_alloc_add_zones() - serve every zone that has pages by now
  *
  * Context: process, mem_hotplug_lock and mcube_control_lock held.
- * Return: 0 or -ENOMEM.
+ * Return: 0, or -ENOMEM if there was no memory for some of the zones.
  */
 int mcube_alloc_add_zones(void)
 {
@@ -77,8 +77,7 @@ int mcube_alloc_add_zones(void)
 	int ret = 0;
 
 	for_each_populated_zone(zone)
-		if (!ret)
-			ret = add_zone(zone);
+		ret = add_zone(zone) ?: ret;
 	return ret;
 }
 
