@@ -464,7 +464,7 @@ struct mcube_reserve {
 	u8 hop[MCUBE_MAX_VALUES];
 };
 
-/* Written with the policy lock held, while no CPU hops by an older map. */
+/* Written with the policy lock held; CPUs may hop meanwhile, by the same map. */
 extern struct mcube_reserve mcube_reserve;
 
 DECLARE_STATIC_KEY_FALSE(mcube_hop_key);
@@ -491,10 +491,10 @@ static inline u32 mcube_reserve_hint(void)
 {
 	unsigned int i = current->mcube_hop + 1;
 
-	if (i >= mcube_reserve.nr_hop)
+	if (i >= READ_ONCE(mcube_reserve.nr_hop))
 		i = 0;
 	current->mcube_hop = i;
-	return mcube_hint_make(mcube_reserve.hop[i], -1);
+	return mcube_hint_make(READ_ONCE(mcube_reserve.hop[i]), -1);
 }
 
 /* buddy.c */

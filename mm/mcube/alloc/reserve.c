@@ -24,11 +24,10 @@
  * gets the color that follows the last one of its task in the hop table.
  */
 
+#include <linux/array_size.h>
 #include <linux/bitmap.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
-#include <linux/lockdep.h>
-#include <linux/percpu.h>
 
 #include "internal.h"
 #include "policy.h"
@@ -40,19 +39,28 @@ struct mcube_reserve mcube_reserve;
 /* Written and read with the policy lock held, oldest request first. */
 static LIST_HEAD(requests);
 
-/* Compute the partition and the table of the other colors. */
+/*
+ * Compute the partition and the table of the other colors.  CPUs that hop
+ * meanwhile may see entries of both tables.  Clear the rest of the table, so
+ * that no CPU finds a color of an earlier map there.
+ */
 static void update_table(void)
 {
 	struct mcube_reserve *r = &mcube_reserve;
 	const struct mcube_policy *p, *largest = NULL;
-	unsigned int color, nr = 0;
+	unsigned int color, i, nr = 0;
 
 	list_for_each_entry(p, &requests, request)
 		if (!largest || p->share > largest->share)
 			largest = p;
-	for (color = 0; color < mcube_config.color.nr_values; color++)
-		if (!largest || !test_bit(color, largest->reserved))
-			r->hop[nr++] = color;
+	for (color = 0; color < mcube_config.color.nr_values; color++) {
+		if (!largest || !test_bit(color, largest->reserved)) {
+			WRITE_ONCE(r->hop[nr], color);
+			nr++;
+		}
+	}
+	for (i = nr; i < ARRAY_SIZE(r->hop); i++)
+		WRITE_ONCE(r->hop[i], 0);
 	WRITE_ONCE(r->nr_hop, nr);
 	WRITE_ONCE(r->nr, mcube_config.color.nr_values - nr);
 }
@@ -132,7 +140,7 @@ unsigned int mcube_reserve_color(unsigned int i)
 {
 	unsigned int nr = READ_ONCE(mcube_reserve.nr_hop);
 
-	return mcube_reserve.hop[nr ? i % nr : 0];
+	return READ_ONCE(mcube_reserve.hop[nr ? i % nr : 0]);
 }
 
 /**
