@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
+ * Tracepoints of SRM-buffer.
+ *
  * Copyright (C) 2026 The mcube authors
  */
 #undef TRACE_SYSTEM

@@ -57,7 +57,6 @@ struct mcube_policy {
 	struct list_head request;
 	bool on;
 	bool hop;
-	unsigned int share;
 	DECLARE_BITMAP(reserved, MCUBE_MAX_VALUES);
 };
 
@@ -82,8 +81,7 @@ static inline bool mcube_policy_enabled(const struct mcube_policy *p)
 }
 
 /* reserve.c */
-void mcube_reserve_request(struct mcube_policy *p, unsigned int share,
-			   const unsigned long *colors);
+void mcube_reserve_request(struct mcube_policy *p, const unsigned long *colors);
 void mcube_reserve_hop(struct mcube_policy *p, bool on);
 unsigned int mcube_reserve_color(unsigned int i);
 unsigned long mcube_reserve_hopped(void);

@@ -16,9 +16,9 @@
  *   partition                  0  1  2  3
  *   hop table                              4  5  6  7 ... 15
  *
- * There is one partition.  It is the largest share that a policy in force
- * requests.  Among equal shares, the share of the policy that was enabled first
- * holds.
+ * There is one partition.  Policies ask for shares in sixteenths of all colors,
+ * and the request with the most colors holds.  Among equal requests, the request
+ * of the policy that was enabled first holds.
  *
  * While a policy wants memory to hop (bin hopping), each page without a hint
  * gets the color that follows the last one of its task in the hop table.
@@ -48,11 +48,15 @@ static void update_table(void)
 {
 	struct mcube_reserve *r = &mcube_reserve;
 	const struct mcube_policy *p, *largest = NULL;
-	unsigned int color, i, nr = 0;
+	unsigned int color, weight, most = 0, i, nr = 0;
 
-	list_for_each_entry(p, &requests, request)
-		if (!largest || p->share > largest->share)
+	list_for_each_entry(p, &requests, request) {
+		weight = bitmap_weight(p->reserved, MCUBE_MAX_VALUES);
+		if (weight > most) {
+			most = weight;
 			largest = p;
+		}
+	}
 	for (color = 0; color < mcube_config.color.nr_values; color++) {
 		if (!largest || !test_bit(color, largest->reserved)) {
 			WRITE_ONCE(r->hop[nr], color);
@@ -81,7 +85,6 @@ static void update_key(void)
 /**
  * mcube_reserve_request() - ask for a share of the colors
  * @p: the policy, which is being started.
- * @share: in sixteenths of the colors, 0..MCUBE_RESERVE_MAX.
  * @colors: bitmap of the colors that the share amounts to; at least one color
  *          of the map is left out.
  *
@@ -89,10 +92,8 @@ static void update_key(void)
  *
  * Context: process, the policy lock held, the hop key not yet enabled for @p.
  */
-void mcube_reserve_request(struct mcube_policy *p, unsigned int share,
-			   const unsigned long *colors)
+void mcube_reserve_request(struct mcube_policy *p, const unsigned long *colors)
 {
-	p->share = share;
 	bitmap_copy(p->reserved, colors, MCUBE_MAX_VALUES);
 	list_add_tail(&p->request, &requests);
 	update_table();

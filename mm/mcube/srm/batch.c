@@ -97,7 +97,6 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
 		folio = take_batched(batch, gfp, index);
 	return folio ?: mcube_srm_place(mapping, gfp, order, index);
 }
-EXPORT_SYMBOL_GPL(mcube_srm_alloc_folio);
 
 /* Free the pages that were not needed, as the file had some pages already. */
 static void free_batch(struct mcube_srm_batch *batch)

@@ -35,7 +35,7 @@ static int start(const struct mcube_map *map)
 		return ret;
 	mcube_srm_config.nr_colors = dim->nr_values;
 	mcube_srm_config.epoch++;
-	mcube_reserve_request(&policy, mcube_srm_config.reserve, reserved);
+	mcube_reserve_request(&policy, reserved);
 	mcube_reserve_hop(&policy, mcube_srm_config.vm_hop);
 	static_branch_enable_cpuslocked(&mcube_srm_key);
 	return 0;

@@ -51,7 +51,7 @@ static int request(struct mcube_policy *p, unsigned int share, bool hop)
 
 	bitmap_zero(colors, MCUBE_MAX_VALUES);
 	bitmap_set(colors, 0, share);
-	mcube_reserve_request(p, share, colors);
+	mcube_reserve_request(p, colors);
 	mcube_reserve_hop(p, hop);
 	return fail;
 }
