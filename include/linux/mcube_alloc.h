@@ -115,13 +115,13 @@ static inline void mcube_alloc_break_up_page(struct zone *zone,
 }
 
 /**
- * mcube_alloc_has_order() - could mcube_alloc_break_up() yield such a block?
+ * mcube_alloc_has_order() - could mcube_alloc_break_up() yield a large block?
  * @zone: the zone.
  * @order: order of the block.
  *
  * Lockless, hence a guess.
  *
- * Return: true if it probably could.
+ * Return: true if it probably could yield a block of @order.
  */
 static inline bool mcube_alloc_has_order(struct zone *zone, unsigned int order)
 {

@@ -210,11 +210,11 @@ static void set_exhausted(struct mcube_zone *mz, unsigned int key,
 }
 
 /*
- * Search on from the cursor, a bounded number of containers.  When as many
- * containers as the zone has did not match in a row, the key is exhausted
- * until a frame of the key is freed or a container is taken.  The search may
- * miss a frame that is freed meanwhile in a container already passed; the next
- * frame that is freed clears the bit.
+ * Continue the search at the cursor and examine a bounded number of containers.
+ * When as many containers in a row as the zone has did not match, the key is
+ * exhausted until a frame of the key is freed or a container is taken.  The
+ * search may miss a frame that is freed meanwhile in a container already
+ * passed; the next frame that is freed clears the bit.
  */
 static struct mcube_container *search(struct mcube_zone *mz, u32 hint)
 {

@@ -54,7 +54,8 @@
  *    fill orders in Documentation/mm/mcube/alloc.rst.
  *  - The paper's third example (frames freed as 6, 7, 1, 3, 5 come back as
  *    6, 3, 1, 5, 7) does not follow from its own rules, which give 5, 3, 1,
- *    7, 6.  Freed as 5, 7, 1, 3, 6 the printed order comes out.
+ *    7, 6.  The printed order comes out when the frames are freed as 5, 7, 1,
+ *    3, 6.
  */
 
 #include <linux/bitmap.h>
@@ -454,8 +455,8 @@ void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
  * mcube_bins_fill_unbinned() - free all frames of a container, outside the bins
  * @b: the bins, fresh from mcube_bins_init().
  *
- * Free frames stay unbinned until mcube_bins_sort(), or until the last of them
- * is taken.
+ * Free frames stay unbinned until mcube_bins_sort(), or until the last unbinned
+ * frame is taken.
  */
 void mcube_bins_fill_unbinned(struct mcube_bins *b)
 {

@@ -106,7 +106,7 @@ static inline int mcube_bins_top(const struct mcube_bins *b)
  * mcube_bins_full() - are all frames of the container free?
  * @b: the bins.
  *
- * Return: true if so.
+ * Return: true if all frames are free.
  */
 static inline bool mcube_bins_full(const struct mcube_bins *b)
 {

@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * All other files of this directory use them.  control.c writes the settings.
- * Each counter is written by the file in which its event happens.
+ * All other files of this directory use this file.  control.c writes the
+ * settings.  Each counter is written by the file in which its event happens.
  */
 
 #include <linux/cpumask.h>

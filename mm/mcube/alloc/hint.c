@@ -27,7 +27,7 @@
  */
 void mcube_block_map_init(struct mcube_block_map *block_map, unsigned long pfn)
 {
-	/* Any hint for a color and a bank fills in both. */
+	/* A hint for any color and any bank makes the function fill in both. */
 	mcube_block_map_for_hint(block_map, pfn, mcube_hint_make(0, 0));
 }
 

@@ -9,8 +9,8 @@
  *                first, and isolation breaks up their containers (release.c).
  *   CPUs         a dead CPU no longer owns a container (container.c).
  *   hibernation  the image needs the free pages, and finds them in the buddy
- *                lists only.  So all containers are broken up before, and none
- *                is taken until hibernation is over (control.c).
+ *                lists only.  So all containers are broken up before, and no
+ *                container is taken until hibernation is over (control.c).
  */
 
 #define pr_fmt(fmt) "mcube: " fmt

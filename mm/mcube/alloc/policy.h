@@ -10,7 +10,7 @@
  *
  *   policy                                allocator
  *   mcube_policy_enable() -------------> list of policies; stop() of each,
- *                                         newest first, when it goes off itself
+ *                                         newest first, when the allocator goes off
  *   mcube_reserve_request(), _hop() ---> reserved colors, hop table (reserve.c)
  *   mcube_hint_save(), _restore() -----> color of the pages in between
  *

@@ -71,7 +71,7 @@ static void break_up(struct mcube_container *c, enum mcube_reason reason)
 				      MCUBE_RELEASED : MCUBE_BROKEN_UP]);
 }
 
-/* Release a spare if the zone has too many; true if it had. */
+/* Release a spare if the zone has too many; true if a spare was released. */
 static bool shrink_one(struct mcube_zone *mz)
 {
 	bool released = false;
@@ -120,7 +120,10 @@ void mcube_container_release(struct mcube_container *c)
 		return;
 	spin_lock_irqsave(&zone->lock, flags);
 	spin_lock(&c->lock);
-	/* Under zone->lock: two CPUs at a time would release one too many. */
+	/*
+	 * Checked under zone->lock, as two CPUs could release one spare too
+	 * many.
+	 */
 	if (c->active && c->mz == mz && c->owner < 0 &&
 	    mcube_bins_full(&c->bins) &&
 	    READ_ONCE(mz->nr_spares) > mcube_zone_max_spares(mz))
@@ -266,7 +269,10 @@ bool mcube_alloc_page_is_free(const struct page *page)
 		test_bit(pfn & ((1UL << mcube_config.order) - 1), c->bins.free);
 }
 
-/* Take no more containers, and break one up; true if there was one. */
+/*
+ * Take no more containers, and break up a container; true if there was a
+ * container.
+ */
 static bool drain_one(struct mcube_zone *mz)
 {
 	struct mcube_container *c;

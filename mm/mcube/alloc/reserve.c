@@ -21,7 +21,7 @@
  * of the policy that was enabled first holds.
  *
  * While a policy wants memory to hop (bin hopping), each page without a hint
- * gets the color that follows the last one of its task in the hop table.
+ * gets the color that follows the last color of its task in the hop table.
  */
 
 #include <linux/array_size.h>
