@@ -103,8 +103,8 @@ void mcube_offset_map_locate(const struct mcube_offset_map *map, const struct mc
 /**
  * mcube_offset_map_select() - offsets of a container that have a value
  * @map: the offset map.
- * @phase: of the container, from mcube_offset_map_locate().
- * @xor: of the container, from mcube_offset_map_locate().
+ * @phase: phase of the container, from mcube_offset_map_locate().
+ * @xor: XOR of the container, from mcube_offset_map_locate().
  * @value: color or bank.
  *
  * Return: a bitmap of 2^order offsets, empty if the container has no page of

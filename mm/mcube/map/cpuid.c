@@ -14,8 +14,8 @@
  *  - If the last-level cache is cut in slices, a hash of the whole address
  *    chooses the slice, and address bits index the sets within the slice.
  *    CPUID reports only the sum of the sets of all slices; the sets of one
- *    slice are known by model (slice_sets[]).  The masks are the bits that
- *    index a slice.
+ *    slice are known for each model (slice_sets[]).  The masks are the bits
+ *    that index a slice.
  *  - If address bits index the L2 cache, the masks are these bits.
  *  - Otherwise there are no masks; a user who knows the function has to set
  *    them.
@@ -163,7 +163,10 @@ void mcube_guess_colors(struct mcube_guess *g, const struct mcube_cpu *cpu)
 		return;
 	g->llc_size = mcube_cache_size(llc);
 
-	/* AMD's leaf has no bit for it, but an L3 is spread over slices. */
+	/*
+	 * AMD's leaf has no bit for a hashed index, but an L3 is spread over
+	 * slices.
+	 */
 	hashed = llc->complex || (l3 && cpu->vendor == MCUBE_VENDOR_AMD);
 
 	if (!hashed && index_bits(g, llc, llc->sets))

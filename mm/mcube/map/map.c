@@ -236,7 +236,10 @@ int mcube_dim_init(struct mcube_dim *d, const u64 *mask, unsigned int nr_masks,
 	int err;
 
 	memset(&new, 0, sizeof(new));
-	/* Clamp numbers that do not fit to a number that is refused. */
+	/*
+	 * A number too large for its field becomes a smaller one that is
+	 * refused too.
+	 */
 	new.nr_masks = min_t(unsigned int, nr_masks, MCUBE_MAX_MASKS + 1);
 	new.table_len = min_t(unsigned int, table_len, MCUBE_MAX_TABLE + 1);
 	new.table_shift = min_t(unsigned int, table_shift, MCUBE_MAX_TABLE_SHIFT + 1);

@@ -5,7 +5,7 @@
  * Copyright (C) 2026 The mcube authors
  *
  *	0x1000 0x2000 0x44000		XOR masks, bit 0 of the value first
- *	0x2000,0x4000			commas do as well
+ *	0x2000,0x4000			commas separate masks, too
  *	table:SHIFT:v,v,v		entry (pfn >> SHIFT) % 3, high bits of the value
  *	none				nothing is distinguished, one value
  *
