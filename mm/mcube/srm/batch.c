@@ -52,11 +52,16 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp, pgoff_t index)
 				      &batch->folios, NULL);
 	hint = mcube_hint_restore(hint);
 	batch->stat = c.stat;
-	/* With no page got, the segment stays: the single page may continue it. */
+	/*
+	 * If no page was allocated, the segment stays: a single page may
+	 * continue it.
+	 */
 	mcube_srm_chosen(&c, got, hint & MCUBE_HINT_SERVED || !got);
 }
 
-/* The next page of a batch; fills the batch first if it is empty and can be. */
+/*
+ * The next page of a batch; an empty batch is filled first if that is possible.
+ */
 static struct folio *take_batched(struct mcube_srm_batch *batch, gfp_t gfp,
 				  pgoff_t index)
 {
@@ -81,8 +86,9 @@ static struct folio *take_batched(struct mcube_srm_batch *batch, gfp_t gfp,
  * @index: page index that the folio is for.
  *
  * If the caller said by mcube_srm_batch_begin() that more pages will follow,
- * some of them are allocated as well.  A batch costs less than its pages one by
- * one, which makes up for the cost of a certain color.
+ * some of them are allocated as well.  A batch costs less than pages that are
+ * allocated one by one, which makes up for the cost of asking for a certain
+ * color.
  *
  * Context: process, as @gfp says.
  * Return: the folio, or NULL.
@@ -118,7 +124,10 @@ void __mcube_srm_batch_begin(struct mcube_srm_batch *batch,
 	batch->last = last;
 	INIT_LIST_HEAD(&batch->folios);
 	batch->outer = current->mcube_srm_batch;
-	/* The outer batch may wait long for this one: keep no pages meanwhile. */
+	/*
+	 * The outer batch may wait long for the inner batch and keeps no pages
+	 * meanwhile.
+	 */
 	if (batch->outer)
 		free_batch(batch->outer);
 	current->mcube_srm_batch = batch;

@@ -9,7 +9,7 @@
  *
  *   color(base + i) = color(base) ^ color(i)        base aligned, i < 2^k
  *
- * so two blocks have all their colors in common, or none: blocks divide the
+ * so two blocks have all their colors in common, or no color: blocks divide the
  * colors into groups.
  *
  *   color 0 1 2 3 | 4 5 6 7 | 8 9 10 11 | ...       k = 2, lowest bits
@@ -83,7 +83,7 @@ int mcube_color_groups_init(struct mcube_color_groups *groups,
 /**
  * mcube_color_groups_init_auto() - divide the colors of a map for large folios
  * @groups: filled in, with the highest order that leaves @least groups; with
- *          order 0 if no order above 1 does.
+ *          order 0 if no order above 1 leaves so many.
  * @dim: colors of the map.
  * @least: least number of groups.
  *

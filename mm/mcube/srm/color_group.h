@@ -22,7 +22,7 @@
  * @per: number of colors in each group.
  * @of: by color, the group that the color is in.
  * @color: all colors, group after group.
- * @reserved: this many groups, the first ones, are reserved for files.
+ * @reserved: number of groups that are reserved for files, the first groups.
  */
 struct mcube_color_groups {
 	unsigned int order;

@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * All other files of srm/ use these; this file uses none of them.
+ * All other files of srm/ use this file; it uses no other file of srm/.
  */
 
 #include <linux/cpumask.h>

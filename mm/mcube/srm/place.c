@@ -17,7 +17,7 @@
  *     read again and again (reuse.c) .... hops over the colors
  *     executed (reuse.c) ................ hops over the colors
  *   all else: anonymous memory, shmem ... hops over the colors, page by page,
- *                                         but not over those reserved for files
+ *                                         but not over reserved colors
  *
  *   mapping_alloc_folio() -> mcube_srm_alloc_folio()     batch.c
  *        |  current->mcube_hint = color of the segment   mcube_srm_choose()
@@ -33,11 +33,11 @@
  * free frames (select.c), for which pages that were used once are evicted ahead
  * of time (reclaim.c).
  *
- * The state of a segment is one u32 in struct address_space and one in
- * task_struct.  Children inherit the latter, so the greps that a shell script
- * starts one after the other share a segment.  Both words are advice, written
- * without a lock: two readers of a file may lengthen its segment by a few
- * pages.
+ * The segment of a file is one u32 in struct address_space, the segment of a
+ * task is one u32 in task_struct.  Children inherit the task's segment, so the
+ * greps that a shell script starts one after the other share a segment.  Both
+ * words are advice, written without a lock: two readers of a file may lengthen
+ * its segment by a few pages.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.

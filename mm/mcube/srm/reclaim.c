@@ -75,8 +75,8 @@ static struct request {
 
 /*
  * Frames and blocks that the work item looks at for each frame wanted.  Memory
- * may be full of pages that stay; the next request goes on where this one
- * ended.
+ * may be full of pages that stay; the next request goes on where the last
+ * request ended.
  */
 #define LOOK_MAX	32
 
@@ -101,7 +101,7 @@ static bool is_protected(struct folio *folio)
 		mem_cgroup_below_low(NULL, memcg);
 }
 
-/* Is it a clean, unmapped folio of a file that was used once? */
+/* Does the folio belong to a file, clean, unmapped and used only once? */
 static bool is_used_up(struct folio *folio)
 {
 	return folio_test_lru(folio) && folio_is_file_lru(folio) &&
@@ -112,7 +112,10 @@ static bool is_used_up(struct folio *folio)
 }
 
 #ifdef CONFIG_LRU_GEN
-/* Is its generation the oldest?  Reclaim moves what it spares to younger ones. */
+/*
+ * Is the generation of the folio the oldest?  Reclaim moves folios that it
+ * spares to younger generations.
+ */
 static bool is_oldest(struct folio *folio)
 {
 	struct lruvec *lruvec;
@@ -135,7 +138,7 @@ static bool isolate_page(struct page *page, struct list_head *list)
 	struct folio *folio = page_folio(page);
 	bool got = false;
 
-	/* First without a reference, since most folios fail the test. */
+	/* Test first without a reference, since most folios fail the test. */
 	if (!is_used_up(folio) || !folio_try_get(folio))
 		return false;
 	if (page_folio(page) == folio && !folio_test_large(folio) &&

@@ -13,7 +13,7 @@
  * before, and what it has begun to read since would fit in the cache.  The
  * second such read in a row moves the pages of the file to all colors in turn.
  * Pages that are read in later hop over the colors too, as memory of programs
- * does (not over those reserved for files):
+ * does (not over reserved colors):
  *
  *   read from 0      first   again   again               again
  *   file's pages     segments -------- moved: colors in turn --
@@ -22,9 +22,9 @@
  *   a file larger than the cache: a stream, however often it is read.
  *
  * The clock of a task is the number of pages of all files that it has begun to
- * read.  Not recognised are files that several tasks begin in turn, reads that
- * may not wait (those of io_uring), and mapped files, which are read without a
- * call.
+ * read.  Three cases are not recognised: files that several tasks begin in
+ * turn, reads that may not wait (as reads of io_uring), and mapped files, which
+ * are read without a call.
  *
  * The text of a program is used again and again, by every task that runs it.
  * So a file that is mapped to be executed is treated as if the first advice
@@ -66,7 +66,10 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	/* A read that may not wait is retried if it gets nothing at once. */
 	if (iocb->ki_flags & (IOCB_NOWAIT | IOCB_NOIO))
 		return;
-	/* Half the range of the clock is past any cache, and does not wrap. */
+	/*
+	 * A file counts for at most half the range of the clock: more than any
+	 * cache holds, and no wrap.
+	 */
 	current->mcube_reuse_clock = now + min(pages, MCUBE_REUSE_STAMP_MASK / 2);
 	if (pages > limit) {
 		if (mcube_reuse_times(old))

@@ -115,7 +115,7 @@ static inline u32 mcube_reuse_forget(u32 reuse)
  * mcube_reuse_spreads() - shall the pages of a file have all colors?
  * @reuse: packed state of the file.
  *
- * Return: true if they shall.
+ * Return: true if the pages shall have all colors.
  */
 static inline bool mcube_reuse_spreads(u32 reuse)
 {

@@ -23,7 +23,7 @@
  *  - of the other colors with enough free frames, the color whose last segment
  *    began longest ago.  The pages of that segment are the oldest in the page
  *    cache, so reclaim frees them first: the color is the next to have enough.
- *  - if no color has enough free frames, the color that has most.
+ *  - if no color has enough free frames, the color that has most free frames.
  *
  * With color groups (color_group.c) the selector chooses a group instead.
  *
@@ -54,8 +54,8 @@
  * mcube_color_selector_init() - begin with no color selected yet
  * @selector: filled in.
  * @nr: number of colors, 1..MCUBE_MAX_VALUES.
- * @reserved: this many colors, the first ones, are selected before the others;
- *            less than @nr.
+ * @reserved: number of reserved colors, less than @nr: the first colors,
+ *            selected before all others.
  */
 void mcube_color_selector_init(struct mcube_color_selector *selector,
 			       unsigned int nr, unsigned int reserved)

@@ -96,7 +96,8 @@ static inline unsigned int mcube_segment_stateless(u32 key, u64 index,
 /**
  * struct mcube_color_selector - selects the colors of new segments
  * @nr: number of colors.
- * @reserved: this many colors, the first ones, come before the others.
+ * @reserved: number of reserved colors: the first colors, selected before all
+ *            others.
  * @clock: number of selections so far.
  * @stamp: by color, @clock when the color was last selected; 0 if never.
  */

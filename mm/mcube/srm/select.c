@@ -72,7 +72,8 @@ static void blocks_too(struct zone *zone)
 
 /*
  * If no group has enough frames in the allocator, free memory may lie in pieces
- * in the buddy lists: those that mcube_buddy_search() looks at first count.
+ * in the buddy lists.  Count the pieces that mcube_buddy_search() looks at
+ * first.
  */
 static void find_pieces(struct zone *zone, unsigned int tl)
 {
@@ -87,9 +88,10 @@ static void find_pieces(struct zone *zone, unsigned int tl)
 
 /*
  * The zone that the page allocator will use for the task: the first zone above
- * its low watermark, else the first above its min watermark.  Below that the
- * task reclaims pages, and takes them from the first zone if it has some.  NULL
- * if the mcube allocator covers none of the zones.
+ * its low watermark, else the first above its min watermark.  If no zone is
+ * above its min watermark, the task reclaims pages, and allocates from the
+ * first zone once that zone has some.  NULL if the mcube allocator covers no
+ * zone of the task.
  */
 static struct zone *zone_in_turn(void)
 {
@@ -114,9 +116,9 @@ static struct zone *zone_in_turn(void)
 }
 
 /*
- * Is so little memory free that some color may have none?  With more, each
- * color group has about as many frames as a segment takes, in the allocator or
- * in pieces.
+ * Is so little memory free that some color may have no free frame?  With more
+ * free memory, each color group has about as many frames as a segment takes, in
+ * the allocator or in pieces.
  */
 static bool is_full(struct zone *zone, unsigned int tl)
 {
@@ -125,9 +127,9 @@ static bool is_full(struct zone *zone, unsigned int tl)
 }
 
 /*
- * Count free frames by color group in zone_in_turn(): in the allocator, and
- * those that a segment of @tl pages would find.  Frames of other zones would
- * not be used.
+ * Count the free frames of zone_in_turn() by color group: the frames in the
+ * allocator and, if a segment of @tl pages needs more, the pieces in the buddy
+ * lists.  The task would not use frames of other zones.
  * Return: node of the zone if its frames run short; else NUMA_NO_NODE.
  */
 static int count_free(unsigned int tl)
