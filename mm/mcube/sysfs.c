@@ -6,7 +6,7 @@
  *
  * Helpers that read and write numbers and choices, and that make a directory
  * with a group of counters.  Each file itself decides which values it accepts,
- * and reports those that it refuses.
+ * and reports the values that it refuses.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt

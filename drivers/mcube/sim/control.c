@@ -12,7 +12,7 @@
  *	state = 1 ... everything that runs from here on is counted
  *
  * The model is on while it has users. Each perf event is a user. The attribute
- * "hold" is another, for warm caches over several measurements.
+ * "hold" is a user too: it keeps caches warm over several measurements.
  */
 
 #define pr_fmt(fmt) "mcube_sim: " fmt
@@ -91,7 +91,7 @@ int mcube_sim_get(void)
 }
 
 /**
- * mcube_sim_put - drop a user of the model; the last one switches it off
+ * mcube_sim_put - drop a user of the model; without users the model goes off
  *
  * Context: may sleep.
  */

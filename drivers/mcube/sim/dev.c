@@ -7,7 +7,8 @@
  * has the version of this kernel, and registers the PMU.
  *
  * The driver keeps the device for good. perf events hold no reference that
- * could keep the driver bound while they exist, so it cannot be unbound.
+ * could keep the driver bound while they exist, so the driver cannot be
+ * unbound.
  */
 
 #define pr_fmt(fmt) "mcube_sim: " fmt

@@ -18,12 +18,12 @@
  *	perf core    perf stat, perf record, kernel users
  *
  * Counting: the counters of a CPU always run and are 64 bits wide. An event
- * takes differences of them, so any number of events counts without
+ * takes differences of these counters, so any number of events counts without
  * multiplexing.
  *
- * Sampling: each CPU has SIM_SAMPLERS samplers. All of them write to the ring
- * of that CPU without an interrupt; a full ring drops samples. perf attributes
- * a sample to the task that runs when the sample is delivered. So the ring is
+ * Sampling: each CPU has SIM_SAMPLERS samplers, which all write to the ring of
+ * that CPU without an interrupt; a full ring drops samples. perf attributes a
+ * sample to the task that runs when the sample is delivered. So the ring is
  * drained before another task runs, by perf's hook in the context switch, when
  * an event stops, and by a timer in between. The rest of a period stays with
  * the event, so samples times period is the count even where tasks share a CPU.
@@ -34,10 +34,10 @@
  * other code. The model does not know user from kernel mode either, so events
  * that exclude a mode are refused, too.
  *
- * The context is perf_hw_context. In that of software events, adding an event
- * must never fail, and samplers can be exhausted. In perf_hw_context, perf
- * multiplexes the events when samplers are exhausted, and software events can
- * join their groups.
+ * The context is perf_hw_context. In perf_sw_context, the context of software
+ * events, adding an event must never fail, but samplers can be exhausted. In
+ * perf_hw_context, perf multiplexes the events when samplers are exhausted, and
+ * software events can join their groups.
  *
  * The driver cannot be a module: perf_event_overflow() is not exported.
  */

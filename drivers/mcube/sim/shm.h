@@ -129,7 +129,7 @@ struct sim_sampler {
  *		can be compared, and advance while a CPU is halted
  * @latency:	modelled cycles that the access took
  * @flags:	SIM_SAMPLE_*
- * @sampler:	index of the sampler that took it
+ * @sampler:	index of the sampler that took the sample
  * @owner:	sim_cpu.owner at the access
  * @reserved:	0
  */
@@ -149,8 +149,8 @@ struct sim_sample {
  * struct sim_cpu - counters, samplers and ring state of one CPU
  * @count:	counters, by enum sim_event
  * @lost:	samples dropped because the ring was full
- * @head:	number of samples that the plugin has written; the next goes to
- *		slot @head % SIM_RING_SIZE
+ * @head:	number of samples that the plugin has written; the next sample
+ *		goes to slot @head % SIM_RING_SIZE
  * @tail:	number of samples that the guest has read
  * @owner:	owner that accesses are charged to, below SIM_MAX_OWNERS; written
  *		by the guest. 0, the default, is nobody in particular.

@@ -5,9 +5,9 @@
  * Copyright (C) 2026 The mcube authors
  *
  * Tests the code as compiled into the kernel, on made-up struct pages: the
- * paper's example, a short random sequence against brute force, and the spread
- * of the first frames of fresh containers.  The user-space test runs thousands
- * of times as long.
+ * paper's example, a short random sequence against a brute-force model, and the
+ * spread of the first frames of fresh containers.  The user-space test runs
+ * thousands of times as long.
  */
 
 #include <kunit/test.h>

@@ -459,7 +459,7 @@ static void alloc_yields_owned(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, done);
 }
 
-/* Compaction gets the pages that it lacks, or none if they are too few. */
+/* Compaction gets the pages that it lacks, or no page if there are too few. */
 static void alloc_yields_to_compaction(struct kunit *test)
 {
 	struct alloc_test *t = test->priv;

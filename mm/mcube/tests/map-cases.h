@@ -47,7 +47,10 @@ static const struct {
 	{ "0x44000,0x88000,table:0:0,1,2", "0x44000 0x88000 table:0:0,1,2", 12 },
 	{ "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16,
 	  "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16, 4 },
-	/* The even period ties the table to bit 12, as the mask is; all values occur. */
+	/*
+	 * Table (by its even period) and mask depend on bit 12; all values
+	 * occur.
+	 */
 	{ "0x1000 table:0:0,0,1,1", "0x1000 table:0:0,0,1,1", 4 },
 	{ "0x1000 0x2000 table:0:0,1,2,2,1,0", "0x1000 0x2000 table:0:0,1,2,2,1,0", 12 },
 	{ "0x3000 table:0:0,1", "0x3000 table:0:0,1", 4 },

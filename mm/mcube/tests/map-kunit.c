@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The cases of map-cases.h against the map as it is compiled into the kernel,
- * and the rules for changing the map.  The user-space test runs more rounds.
+ * Runs the cases of map-cases.h on the code as compiled into the kernel, and
+ * tests the rules for changing the map.  The user-space test runs more rounds.
  */
 
 #include <kunit/test.h>
