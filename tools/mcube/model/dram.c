@@ -54,7 +54,7 @@ void dram_clamp(struct dram *d, uint64_t now)
 	}
 }
 
-/* The time at which the bank of a request can take it. */
+/* The time at which its bank can take a request. */
 static uint64_t starts(const struct dram *d, const struct dram_request *r)
 {
 	return max_time(r->arrival, d->bank[r->bank].ready);

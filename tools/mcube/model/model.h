@@ -22,7 +22,7 @@
  *
  *	plugin, replay -> model -> quantum, access -> weave -> prefetch, sample
  *
- * All of them use state.h, and with it machine, address, cache and dram.
+ * All these files use state.h, and with it machine, address, cache and dram.
  * drivers/mcube/sim/shm.h has the unit and the meaning of every counter.
  */
 #ifndef MCUBE_MODEL_H

@@ -9,10 +9,10 @@
  *	                                           weave, next quantum
  *
  * A CPU that reaches the end of the quantum is asked to leave, and the emulator
- * dispatches the next. The latencies of queued requests are not known yet, so the CPU
- * gets there by an estimate. When every CPU that is not halted has reached the end,
- * the queued requests are woven, and a new quantum begins at the clock of the CPU that
- * is most behind.
+ * dispatches the next CPU. The latencies of queued requests are not known yet, so an
+ * estimate of them decides when the CPU reaches the end. When every CPU that is not
+ * halted has reached the end, the queued requests are woven, and a new quantum begins
+ * at the clock of the CPU that is most behind.
  *
  * A CPU is known to be halted by its HLT. A CPU that cannot run for another reason is
  * detected when another CPU is dispatched twice and this CPU never in between.
@@ -127,7 +127,10 @@ void model_dispatch(struct model *m, struct vcpu *v)
 	}
 	if (v->left > 0)
 		return;
-	/* It waits for CPUs that were not dispatched since: these cannot run. */
+	/*
+	 * This CPU waits for the end of the quantum. CPUs that were not
+	 * dispatched since its last dispatch cannot run.
+	 */
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		struct vcpu *w = &m->vcpu[i];
 

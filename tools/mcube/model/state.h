@@ -18,7 +18,7 @@
 enum request_kind {
 	REQUEST_DEMAND,		/* a miss of the private levels */
 	REQUEST_WRITEBACK,	/* a dirty line evicted from the private levels */
-	REQUEST_SAMPLE,		/* a sampled hit in them, which lacks only its time */
+	REQUEST_SAMPLE,		/* a sampled private hit, which lacks only its time */
 };
 
 /**

@@ -218,7 +218,8 @@ static void serve_cpu(struct model *m, struct vcpu *v)
 
 /*
  * The CPU whose next request is earliest, be it queued or still to come; NULL if no
- * CPU can make a request. A CPU that waits for DRAM makes no request before.
+ * CPU can make a request. A CPU that waits for DRAM makes no request until the
+ * data arrive.
  */
 static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
 {
