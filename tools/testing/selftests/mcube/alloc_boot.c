@@ -2,9 +2,10 @@
 /*
  * Boot parameters of the allocator and of the address map take effect.
  *
- * The test compares /proc/cmdline with sysfs, so several command lines say more
- * than one.  A valid parameter must show in sysfs; after a bad parameter the
- * default must stand.  No setting may have changed since boot.
+ * The test compares /proc/cmdline with sysfs.  Run it under several command
+ * lines to cover more parameters.  A valid parameter must show in sysfs; after
+ * a bad parameter the default must stand.  No setting may have changed since
+ * boot.
  */
 
 #include <ctype.h>
@@ -60,7 +61,7 @@ static char *parameter(const char *cmdline, const char *name)
 	return found;
 }
 
-/* 1, 0, or -1 for a text that the kernel takes for neither. */
+/* 1, 0, or -1 for text that the kernel reads as neither 0 nor 1. */
 static int boolean(const char *text)
 {
 	if (!text || !*text)

@@ -39,7 +39,7 @@ FIXTURE(alloc_compaction) {
 
 /*
  * Nearly all memory is in containers with every eighth page in use, so that no
- * huge page can be had without migration.
+ * huge page can be allocated without migration.
  */
 FIXTURE_SETUP(alloc_compaction)
 {
@@ -139,7 +139,7 @@ TEST_F_TIMEOUT(alloc_compaction, huge_pages, 300)
 	got = mcube_field("/proc/meminfo", "AnonHugePages") / 4 / HUGE_PAGES;
 	moved = mcube_field("/proc/vmstat", "pgmigrate_success") - moved;
 	TH_LOG("%ld of %ld huge pages, %ld pages moved", got, want, moved);
-	/* Some at least; compaction decides how many. */
+	/* At least some pages; compaction decides how many. */
 	EXPECT_LE(want / 4, got);
 	for (i = 0; i < want * HUGE_PAGES; i++)
 		ASSERT_EQ((char)i, t[i * PAGE_SIZE_]);

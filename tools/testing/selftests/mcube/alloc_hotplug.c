@@ -190,7 +190,7 @@ TEST_F_TIMEOUT(alloc_hotplug, memory_block_with_containers, 300)
 			*(size_t *)(p + k * PAGE_SIZE_) = k;
 		ASSERT_EQ(0, mcube_pfns(p, pages, pfn));
 		used += in_block(pfn, pages, block[i]);
-		/* Two in three are free pages in containers then. */
+		/* After this two thirds of the pages are free in containers. */
 		for (k = 0; k < pages; k++)
 			if (k % 3)
 				madvise(p + k * PAGE_SIZE_, PAGE_SIZE_,
@@ -213,7 +213,10 @@ TEST_F_TIMEOUT(alloc_hotplug, memory_block_with_containers, 300)
 	TH_LOG("%d blocks, %d of them in use; went offline %d times", n, used,
 	       gone);
 	EXPECT_LT(0, used);
-	/* A block that can go with the allocator off can go with it on. */
+	/*
+	 * A block that can go offline with the allocator off can go offline
+	 * with it on.
+	 */
 	EXPECT_LE(2 * n, gone);
 }
 
@@ -236,7 +239,10 @@ TEST_F_TIMEOUT(alloc_hotplug, memory_under_load, 300)
 			usleep(100000);
 			ASSERT_EQ(0, set_block(block[i], "online"));
 		}
-		/* And across a switch, with the block offline on one side of it. */
+		/*
+		 * Switch the allocator now and then, also while the block is
+		 * offline.
+		 */
 		if (tries % 5 == 0) {
 			ASSERT_EQ(0, mcube_off());
 			ASSERT_EQ(0, mcube_on(NULL, NULL, NULL));

@@ -65,12 +65,12 @@ TEST_F_TIMEOUT(alloc_input, enabled, 120)
 	EXPECT_EQ(0, input_refused(path, input_bad_numbers));
 	EXPECT_EQ(0, input_refused(path, input_bad_switch));
 	EXPECT_EQ(0, input_refused_forms(path, "0"));
-	/* The same while it is on. */
+	/* The same values while the allocator is on. */
 	ASSERT_EQ(0, mcube_write(path, "1"));
 	EXPECT_EQ(0, input_refused(path, input_bad_numbers));
 	EXPECT_EQ(0, input_refused(path, input_bad_switch));
 	EXPECT_EQ(0, input_refused_forms(path, "1"));
-	/* Twice the same is no error. */
+	/* Writing the same value twice is no error. */
 	EXPECT_EQ(0, mcube_write(path, "1\n"));
 	EXPECT_EQ(1, mcube_read_num(path));
 	EXPECT_EQ(0, mcube_write(path, "0\n"));
@@ -161,7 +161,10 @@ TEST_F_TIMEOUT(alloc_input, unprivileged_users_write_nothing, 60)
 	pid_t pid;
 	char *p;
 
-	/* Root sees frames, so it means something that others do not. */
+	/*
+	 * Root must see frames; otherwise it would prove nothing that others
+	 * see none.
+	 */
 	p = mcube_map_anon(1);
 	ASSERT_NE(NULL, p);
 	*p = 1;

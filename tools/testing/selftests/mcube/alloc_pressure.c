@@ -81,7 +81,10 @@ FIXTURE_SETUP(alloc_pressure)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
 	mcube_write(THP, "madvise");
-	/* Fallbacks raise the min watermark by up to 1.5 times the high one. */
+	/*
+	 * Fallbacks raise the min watermark by up to 1.5 times the high
+	 * watermark.
+	 */
 	mcube_write(BOOST, "0");
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_TRUE(mcube_memory_settled(&self->before));
@@ -219,7 +222,9 @@ TEST_F_TIMEOUT(alloc_pressure, memfree_tells_the_truth, 300)
 
 	p = park(_metadata, 80, KEEP_ONE_IN_64, &pages);
 	check_truth(_metadata);
-	/* All is free but pages kept, page tables, and per-CPU lists. */
+	/*
+	 * All memory is free but the pages kept, page tables and per-CPU lists.
+	 */
 	after = mcube_field("/proc/vmstat", "nr_free_pages");
 	EXPECT_LE(before - after, (long)(pages / 64 + pages / 256 + 8192));
 	check_kept(_metadata, p, pages);
@@ -240,8 +245,9 @@ TEST_F_TIMEOUT(alloc_pressure, transparent_huge_pages, 300)
 	broken_up = mcube_stat(STAT_BROKEN_UP);
 	uncovered = mcube_stat("uncovered");
 	/*
-	 * More than the buddy lists can have, plus half of the upper halves of
-	 * containers; the lower halves would need compaction.
+	 * As many huge pages as the buddy lists can have at most, plus half of
+	 * the upper halves of containers; the lower halves would need
+	 * compaction.
 	 */
 	half = mcube_stat("containers") / 2;
 	ASSERT_LE(4, half);
@@ -291,7 +297,7 @@ TEST_F_TIMEOUT(alloc_pressure, hugetlb_pool, 300)
 	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 	check_truth(_metadata);
 	check_kept(_metadata, p, pages);
-	/* And back: huge pages that are freed do not go to containers. */
+	/* Huge pages that are freed do not go to containers. */
 	ASSERT_EQ(0, mcube_write_num(MCUBE_POOL, self->pool));
 	check_truth(_metadata);
 }
@@ -320,20 +326,20 @@ TEST_F_TIMEOUT(alloc_pressure, spares_become_huge_pages, 300)
 	TH_LOG("%ld containers are left, %ld were released; up to %ld spares",
 	       before, mcube_stat(STAT_RELEASED) - returned, most);
 	EXPECT_LT(returned, mcube_stat(STAT_RELEASED));
-	/* The rest is in use: by CPUs, and by page cache. */
+	/* All other containers are owned by CPUs or hold page cache. */
 	EXPECT_LE(before * size - mcube_stat("free_pages"), free / 8);
 	EXPECT_LE(most / 2, before);
 	EXPECT_LE(mcube_stat("free_pages"), (most + 16) * size);
 
 	/*
-	 * All but what the watermarks demand.  The watermarks are low for that, and
-	 * some is left: without page cache and swap the next page would need the
-	 * OOM killer.
+	 * Make huge pages of all free memory but a rest.  The watermarks are low
+	 * for that.  The rest is needed: without page cache and swap the next page
+	 * would need the OOM killer.
 	 */
 	ASSERT_EQ(0, mcube_write_num(MCUBE_MIN_FREE, 4096 * nodes));
 	broken_up = mcube_stat(STAT_BROKEN_UP);
 	got = self->pool;
-	do {	/* Again: the first round made some of it free. */
+	do {	/* Again, as the last round made more memory free. */
 		had = got;
 		want = had + mcube_field("/proc/vmstat", "nr_free_pages") / HUGE_PAGES -
 		       LEFT * nodes;
@@ -346,7 +352,10 @@ TEST_F_TIMEOUT(alloc_pressure, spares_become_huge_pages, 300)
 	} while (got > had);
 	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 	EXPECT_LT(after, before);
-	/* No room for another huge page: CPUs own the rest, or its pages are in use. */
+	/*
+	 * No room for another huge page: CPUs own the other containers, or
+	 * pages in them are in use.
+	 */
 	EXPECT_LE(mcube_stat("free_pages"), 16 * size);
 	check_truth(_metadata);
 }
@@ -457,7 +466,7 @@ TEST_F_TIMEOUT(alloc_pressure, unmovable_pages, 300)
 	}
 }
 
-/* Datagrams of 32 KiB: order 3 where it can be had, and slab. */
+/* Datagrams of 32 KiB: order 3 where such blocks are free, and slab. */
 TEST_F_TIMEOUT(alloc_pressure, sockets, 300)
 {
 	long broken_up = mcube_stat(STAT_BROKEN_UP), want, got = 0;

@@ -142,7 +142,10 @@ TEST_F_TIMEOUT(alloc_toggle, pages_outlive_the_allocator, 300)
 		for (i = 0; i < n; i++)
 			p[i * PAGE_SIZE_] = i;
 		EXPECT_LT(n / 2 / 1024, mcube_stat("containers"));
-		/* Two in three are free then, so that blocks are broken. */
+		/*
+		 * Two thirds of the pages are free then, so that blocks are in
+		 * pieces.
+		 */
 		for (i = 0; i < n; i++)
 			if (i % 3)
 				madvise(p + i * PAGE_SIZE_, PAGE_SIZE_,

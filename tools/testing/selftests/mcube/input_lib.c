@@ -51,14 +51,14 @@ const char * const input_bad_numbers[] = {
 const char * const input_bad_switch[] = { "2", "3", "10", "0x2", "255", NULL };
 
 const char * const input_bad_maps[] = {
-	/* no masks at all */
+	/* no mask at all */
 	"\n", " ", ",", "mask", "nones", "None", "none none", "none 0x1000",
 	"0x1000 none", "-1", "-0x1000", "0x", "0xg", "4096", "1000", "0x1000z",
 	"0x1000;0x2000", "0x1000|0x2000", "0x1000,,0x2000", "0x1000,",
 	",0x1000", "0x1000 -", "\xff",
 	/* masks that say nothing */
 	"0x0", "0x1", "0x800", "0xfff", "0x1000 0x0", "0x1000 0x40",
-	/* duplicates and dependent ones, some by bits below a page only */
+	/* equal and dependent masks, some equal but for bits below a page */
 	"0x1000 0x1000", "0x1000 0x2000 0x1000", "0x1000 0x2000 0x3000",
 	"0x1000 0x1040", "0x6000 0xa000 0xc000",
 	"0x11000 0x22000 0x44000 0x77000",
@@ -131,7 +131,7 @@ static int refused_bytes(const char *path, const char *what, const void *buf,
 		ksft_print_msg("%s took %s\n", path, what);
 		wrong++;
 	}
-	/* A part that is taken is as bad. */
+	/* Accepting a part of the text is as bad. */
 	if (ret == -EIO) {
 		ksft_print_msg("%s took the first part of %s\n", path, what);
 		wrong++;

@@ -140,7 +140,9 @@ int mcube_off(void)
 	return mcube_write(MCUBE_ALLOC "enabled", "0");
 }
 
-/* Off, set each parameter that is not NULL, on. */
+/*
+ * Switch the allocator off, set each parameter that is not NULL, switch it on.
+ */
 int mcube_on(const char *order, const char *colors, const char *banks)
 {
 	int ret = mcube_off();
@@ -179,7 +181,10 @@ const char *mcube_disk(const char *mount_at, bool *mounted)
 	return mount_disk("MCUBE_DISK_DIR", MCUBE_DISK, "ext4", mount_at, mounted);
 }
 
-/* Likewise with folios of several pages: MCUBE_XFS_DIR, or xfs on /dev/vdb. */
+/*
+ * A directory whose files have folios of several pages: MCUBE_XFS_DIR, or xfs
+ * on /dev/vdb.
+ */
 const char *mcube_xfs(const char *mount_at, bool *mounted)
 {
 	return mount_disk("MCUBE_XFS_DIR", "/dev/vdb", "xfs", mount_at, mounted);
@@ -334,7 +339,7 @@ void mcube_unpin(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Memory from that node alone; -1 ends it. */
+/* Allocate memory from @node alone; -1 ends that. */
 int mcube_bind(int node)
 {
 	unsigned long mask = node < 0 ? 0 : 1UL << node;

@@ -24,7 +24,7 @@
 #define MCUBE_NODES	"/sys/devices/system/node"
 #define MCUBE_HINT	"/sys/kernel/debug/mcube/hint"
 
-/* Names in sysfs that more than one test uses, each told once. */
+/* Names in sysfs that more than one test uses. */
 #define ALLOC_FILL_ORDER	"fill_order"
 #define STAT_RELEASED		"released"
 #define STAT_BROKEN_UP		"broken_up"

@@ -222,7 +222,7 @@ static void full_cache(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, read_through(self->file, 0, full));
 	if (aged)
 		ASSERT_EQ(0, switch_on(0));
-	/* Until no page is left of those that were there. */
+	/* Read until no page is left of the pages that were there. */
 	ASSERT_EQ(0, read_through(self->file, full, end - half));
 	pages = srm_stat("file_pages");
 	missed = srm_stat("missed");
@@ -236,7 +236,7 @@ static void full_cache(struct __test_metadata *_metadata,
 		    reclaimed;
 	TH_LOG("%ld pages read, %ld reclaimed, %ld missed their color, %ld segments; %ld containers",
 	       pages, reclaimed, missed, segments, mcube_stat("containers"));
-	/* Some pages were read ahead before. */
+	/* Some pages were read ahead earlier. */
 	EXPECT_LE((long)(half - half / 16), pages);
 	EXPECT_LE((long)half / 2, reclaimed);
 	EXPECT_LE(missed, pages / (aged ? 25 : 8));

@@ -50,7 +50,7 @@ void srm_forget_files(void)
 	mcube_write("/proc/sys/vm/drop_caches", "3");
 }
 
-/* Off and on: files and tasks lose their segments. */
+/* Switch the policy off and on: files and tasks lose their segments. */
 int srm_restart(void)
 {
 	return mcube_write(MCUBE_SRM "enabled", "0") ?: mcube_write(MCUBE_SRM "enabled", "1");

@@ -139,7 +139,8 @@ FIXTURE_TEARDOWN_PARENT(srm_reclaim)
 
 /*
  * The first pages may still get frames that were free in pieces when memory filled
- * up, and miss their color more often: later rounds may not.
+ * up, and miss their color more often.  Pages of later rounds must not miss so
+ * often.
  */
 TEST_F_TIMEOUT(srm_reclaim, segments_keep_their_color, 300)
 {
@@ -268,8 +269,9 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(srm_recl
 	munmap(p, KEPT * PAGE_SIZE_);
 	EXPECT_LT(reclaimed, srm_stat(STAT_RECLAIMED));
 	/*
-	 * The kernel may reclaim some on a full node, and counts them; SRM-buffer
-	 * may not.  The counters of a cgroup are added up every two seconds.
+	 * The kernel may reclaim some of these pages on a full node, and counts
+	 * them; SRM-buffer may not.  The counters of a cgroup are added up every
+	 * two seconds.
 	 */
 	sleep(3);
 	stolen = mcube_field(CGROUP "/memory.stat", "pgsteal");
@@ -282,7 +284,7 @@ TEST_F_TIMEOUT(srm_reclaim, pages_used_again_stay, 300)
 	expect_kept(_metadata, self, "0", 4, true);
 }
 
-/* Used once, but by a cgroup that has been promised them. */
+/* Pages used once, but by a cgroup that memory.low protects. */
 TEST_F_TIMEOUT(srm_reclaim, promised_pages_stay, 300)
 {
 	expect_kept(_metadata, self, "64M", 1, false);

@@ -144,7 +144,10 @@ static char *fill_memory(unsigned long mib, size_t *pages)
 	return p;
 }
 
-/* Three quarters of free memory give their frames of the color, then others. */
+/*
+ * Files get the reserved color of three quarters of free memory, then other
+ * colors.
+ */
 TEST_F_TIMEOUT(srm_reserve, others_when_it_is_exhausted, 300)
 {
 	const char *why = srm_stay_on_node();
@@ -162,7 +165,7 @@ TEST_F_TIMEOUT(srm_reserve, others_when_it_is_exhausted, 300)
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_EQ(0, switch_on("1"));
 	ASSERT_EQ(0, srm_read_file(self->file, SRM_PAGES_MAX));
-	/* With the pages that others have freed meanwhile. */
+	/* This includes pages that other tasks have freed meanwhile. */
 	free = srm_free_pages() + SRM_PAGES_MAX;
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, SRM_PAGES_MAX,
 				     self->color));
@@ -174,7 +177,10 @@ TEST_F_TIMEOUT(srm_reserve, others_when_it_is_exhausted, 300)
 	EXPECT_LE(TL, head);
 	EXPECT_LT(free / SRM_COLORS / 2, head + n);
 	EXPECT_GE(free / SRM_COLORS, head + n);
-	/* The rest in segments: most pages have the color of the page before. */
+	/*
+	 * The rest comes in segments: most pages have the color of the page
+	 * before.
+	 */
 	for (n = 0, i = head + 1; i < SRM_PAGES_MAX; i++)
 		n += self->color[i] != self->color[i - 1];
 	EXPECT_GE((SRM_PAGES_MAX - head) / TL * 2, n);
@@ -207,7 +213,7 @@ TEST_F_TIMEOUT(srm_reserve, programs_are_like_memory, 120)
 	EXPECT_EQ(0, reserved(self, 0, LONG));
 	EXPECT_LE(LONG / SRM_COLORS / 2, rarest(self, LONG));
 
-	/* Unless advice says that it is not. */
+	/* After POSIX_FADV_NOREUSE the text keeps to its segments. */
 	srm_forget_files();
 	ASSERT_EQ(0, srm_restart());
 	read_as_program(_metadata, self, POSIX_FADV_NOREUSE);

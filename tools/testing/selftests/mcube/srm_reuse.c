@@ -123,7 +123,10 @@ TEST_F_TIMEOUT(srm_reuse, small_file_gets_all_colors, 120)
 	EXPECT_LE((long)SMALL * 9 / 10, recolored);
 	EXPECT_GE((long)SMALL, recolored);
 	expect_all_colors(_metadata, self, SMALL);
-	/* And when its pages are read in again; its inode has stayed. */
+	/*
+	 * The pages also hop when they are read in again, as the inode has
+	 * stayed.
+	 */
 	sync();
 	ASSERT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "1"));
 	ASSERT_EQ(0, srm_read_file(self->file, SMALL));
@@ -232,7 +235,10 @@ TEST_F_TIMEOUT(srm_reuse, advice_of_programs, 120)
 	long recolored = srm_stat(STAT_RECOLORED);
 	int i;
 
-	/* The program says that it is used once: no number of reads counts. */
+	/*
+	 * The program says that the file is used once: no number of reads
+	 * counts.
+	 */
 	make(_metadata, self, SMALL);
 	ASSERT_EQ(0, advise(self->file, POSIX_FADV_NOREUSE));
 	for (i = 0; i < 5; i++)
@@ -240,7 +246,10 @@ TEST_F_TIMEOUT(srm_reuse, advice_of_programs, 120)
 	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
 	expect_segments(_metadata, self, SMALL);
 
-	/* The program says that all is needed: at once, and a large file too. */
+	/*
+	 * The program says that it needs the whole file: the pages hop at the
+	 * first read, of a large file too.
+	 */
 	make(_metadata, self, LARGE);
 	ASSERT_EQ(0, advise(self->file, POSIX_FADV_WILLNEED));
 	ASSERT_EQ(0, srm_read_file(self->file, LARGE));
@@ -255,7 +264,7 @@ TEST_F_TIMEOUT(srm_reuse, advice_of_programs, 120)
 	expect_segments(_metadata, self, LARGE);
 }
 
-/* A new inode has no advice, whatever the inode had that used its memory. */
+/* A new inode has no advice, even if the inode before it in its memory had. */
 TEST_F_TIMEOUT(srm_reuse, advice_goes_with_the_file, 120)
 {
 	int i;

@@ -80,7 +80,10 @@ static void check_segments(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
 	missed = srm_stat("missed") - missed;
 	EXPECT_LE(missed, (long)LONG / 100);
-	/* A page missed ends its segment; without such pages all is exact. */
+	/*
+	 * A page that misses its color ends its segment; without such pages all
+	 * is exact.
+	 */
 	if (!missed) {
 		EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
 		EXPECT_EQ(0, srm_repeats(self->color, LONG, TL));
@@ -144,7 +147,10 @@ TEST_F_TIMEOUT(srm_segments, long_file_mapped, 120)
 	check_segments(_metadata, self, missed);
 }
 
-/* A file that is written is short at first: the task's segment, then its own. */
+/*
+ * A file that is written is short at first, so it uses the task's segment, then
+ * its own.
+ */
 TEST_F_TIMEOUT(srm_segments, long_file_written, 120)
 {
 	long task = srm_stat("task_pages"), file = srm_stat("file_pages");
