@@ -4,7 +4,7 @@
 
 Memory-bound loads of 1, 2, 4 and 8 threads run on modelled machines. The benchmark
 compares the stock buddy allocator with the mcube allocator under fill_order=paper and
-fill_order=shuffle, on memory as it is after boot ("fresh") and on memory of which every
+fill_order=shuffle, on memory as a boot leaves it ("fresh") and on memory of which every
 other page is in use ("aged"). Each combination of machine, memory and policy has a guest
 of its own. The guest runs every load --repeat times, and the medians are compared.
 

@@ -29,9 +29,9 @@ MODELLED = ("sim_pmu", "sim_samples")
 SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input")
 # On the debug kernel too, where UBSan and KASAN see what bad input does to memory.
 DEBUGGED = ("map_input", "alloc_input", "srm_input", "alloc_hint")
-# Cases with a guest of their own: each, or those that match a pattern together; the
-# others of a test share a guest. The first tests here take longest, and begin first, so
-# that all cores are busy to the end.
+# Cases that get a guest of their own: EACH case of a test, or for each pattern the
+# cases that match the pattern together. All other cases of a test share a guest. The
+# first tests here take longest, and begin first, so that all cores are busy to the end.
 EACH = "each"
 OWN = {
     "alloc_toggle": (),
@@ -44,9 +44,10 @@ OWN = {
     "srm_reclaim": ("*.classic.*", "*.mglru.*"),
     "srm_reserve": ("*.others_when_it_is_exhausted",),
 }
-# Memory of guests that need more than 512M: for huge pages of 1 GiB; for blocks that go
-# offline; as a hint needs free memory of its color; as spares are a share of memory; and
-# as below 1G free memory at the watermarks is less than a segment of each color.
+# Memory of guests that need more than 512M. Contiguous allocations need room for huge
+# pages of 1 GiB; hotplug needs blocks that can go offline; a hint needs free memory of
+# its color; spares are a share of memory; and below 1G the free memory at the watermarks
+# is less than a segment of each color.
 MEMORY = {"1node-alloc_compaction-contiguous_*": "4G", "?node-alloc_toggle": "1G",
           "?node-alloc_hotplug": "1G", "?node-alloc_placement": "1G",
           "?node-alloc_pressure-spares_*": "2G", "?node-srm_folios-aged_cache_*": "1G"}

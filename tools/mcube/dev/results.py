@@ -35,7 +35,7 @@ modelled machine.  Seconds are those of the emulator's host.
 
 
 def number(item):
-    """A number as short as it may be; text as it is."""
+    """A number in its shortest form; text unchanged."""
     if isinstance(item, float):
         return f"{item:.4g}" if abs(item) < 1000 else f"{item:.0f}"
     return str(item)
@@ -300,7 +300,7 @@ def section(stem):
 
 
 def standing(text):
-    """Sections of the document as it is: {title: text}."""
+    """Sections of the present document: {title: text}."""
     parts = re.split(r"^(?=\S.*\n=+\n\n``make )", text, flags=re.M)
     return {p.split("\n", 1)[0]: p.rstrip() + "\n" for p in parts[1:]}
 

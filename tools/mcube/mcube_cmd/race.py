@@ -2,7 +2,7 @@
 """One program against others: run them pinned, count, clean up.
 
     victim       perf stat ... sh -c VICTIM        on its CPU, to its end
-    co-runners   perf stat ... setsid sh -c LOOP   on theirs, until then
+    co-runners   perf stat ... setsid sh -c LOOP   on their CPUs, until the victim ends
 
 Each program has a session of its own, so that its process group can be killed
 with nothing left behind, and Ctrl-C reaches this process alone, which then cleans

@@ -59,7 +59,7 @@ class Figures(fake.Case):
         [made_up("m3", True, c, 400) for c in (1300, 1320, 1650)]
 
     def test_figures(self):
-        """Of these runs by hand: 2020 / 1010, 1320 / 1100, 1000 and 200 extra misses."""
+        """Figures worked out by hand: 2020 / 1010, 1320 / 1100, 1000 and 200 extra misses."""
         d = corun_report.summarise(self.RUNS, ["off", "m3"], MODEL, [])
         off, m3 = d["summary"]["off"], d["summary"]["m3"]
         self.assertEqual((off["slowdown"], off["extra_misses"]), (2.0, 1000))
@@ -177,7 +177,7 @@ class Command(fake.Case):
         return status, json.loads(out) if out else None, err, seen
 
     def test_order(self):
-        """Policies take turns within each round, and what was in force comes back."""
+        """Policies take turns within each round, and the policies from before come back."""
         self.mcube_says("apply", "m3-paper")
         status, d, _, seen = self.corun("--repeat", "2")
         self.assertEqual(status, 0)

@@ -2,12 +2,12 @@
 """bench-srm: hit ratio of the page cache, by size of memory.
 
 The load has small files of 1 GiB in all, as a mail server has: the program reads and
-writes random files, and creates and removes other files. Guests have from half of that
-memory to four times as much, and no modelled machine. The guest creates the files and reads
-them once, uncounted. The hit ratio of a round is one minus the bytes read from the device
-over the bytes that the program read. --repeat gives the number of rounds; the load goes on
-from one round to the next. The report has the hit ratio over all rounds, with the least and
-the most of a round.
+writes random files, and creates and removes other files. Guests have from 512 MiB to 4 GiB
+of memory, and no modelled machine. The guest creates the files and reads them once,
+uncounted. The hit ratio of a round is one minus the bytes read from the device over the
+bytes that the program read. --repeat gives the number of rounds; the load goes on from one
+round to the next. The report has the hit ratio over all rounds, with the least and the most
+of a round.
 """
 
 import functools

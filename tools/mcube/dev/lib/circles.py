@@ -13,7 +13,7 @@ import subprocess
 from .doors import included
 from .ui import Failure
 
-# Circles are looked for inside each of these folders.
+# The check looks for circles inside each of these folders.
 AREAS = ("mm/mcube/", "drivers/mcube/", "tools/mcube/model/")
 # A finding names at most so many symbols of each unit.
 SHOWN = 3

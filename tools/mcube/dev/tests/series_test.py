@@ -84,7 +84,7 @@ class Kconfig(unittest.TestCase):
     """cut_kconfig()"""
 
     def test_whole(self):
-        """A file without missing symbols stays as it is, blank lines included."""
+        """A file without missing symbols stays unchanged, blank lines included."""
         text = KCONFIG.replace("\nconfig BINS", "\n\n\nconfig BINS")
         self.assertEqual(cut_kconfig(text, set()), text)
 
@@ -120,7 +120,7 @@ class Makefile(unittest.TestCase):
     """cut_makefile()"""
 
     def test_whole(self):
-        """A Makefile without later objects stays as it is."""
+        """A Makefile without later objects stays unchanged."""
         self.assertEqual(cut_makefile(MAKEFILE, "mm/cube", {"mm/other/bins.c"}), MAKEFILE)
 
     def test_objects_of_a_continued_line(self):
