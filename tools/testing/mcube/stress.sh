@@ -477,7 +477,8 @@ note "before: managed free mcube pcp known = $before"
 fault_setup 5
 loops=
 for loop in allocator hint memory cpu compact thp memcg cpuset faults caches; do
-	# The shell would report each process that is killed
+	# Output is discarded, as the shell would report each process that is
+	# killed
 	loop_$loop > /dev/null 2>&1 &
 	loops="$loops $!:$loop"
 done

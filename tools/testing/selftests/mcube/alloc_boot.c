@@ -133,7 +133,10 @@ static void check_map(struct __test_metadata *_metadata, const char *cmdline,
 			TH_LOG("source is %s", source);
 		}
 	} else {
-		/* Refused: another map is in force, and it has another source. */
+		/*
+		 * A map that was refused is not in force: text and source
+		 * differ.
+		 */
 		EXPECT_STRNE(text, now);
 		EXPECT_EQ(NULL, strstr(source, expect)) {
 			TH_LOG("source is %s", source);

@@ -27,7 +27,7 @@
 #define UNPOISON	"/sys/kernel/debug/hwpoison/unpoison-pfn"
 #define GIGANTIC	"/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
 
-/* A huge page of 1 GiB needs more free memory than that. */
+/* Free pages needed for a huge page of 1 GiB, with a margin. */
 #define ENOUGH		(3 * 1024 * (long)(MIB / PAGE_SIZE_))
 
 FIXTURE(alloc_compaction) {
@@ -170,7 +170,7 @@ TEST_F_TIMEOUT(alloc_compaction, migrate_between_nodes, 300)
 			on_node += status[i] == round % 2;
 		EXPECT_LE(count * 9 / 10, on_node);
 	}
-	/* The whole process, there and back. */
+	/* Move the whole process to the other node and back. */
 	EXPECT_LE(0, syscall(SYS_migrate_pages, 0, 64, &nodes[0], &nodes[1]));
 	EXPECT_LE(0, syscall(SYS_migrate_pages, 0, 64, &nodes[1], &nodes[0]));
 	check_kept(_metadata, self);
@@ -184,7 +184,10 @@ static bool unpoison(uint64_t pfn)
 	return !mcube_write(UNPOISON, text);
 }
 
-/* In use: the content migrates, and nobody may get the frame again. */
+/*
+ * The content of a page in use migrates, and no request may get the frame
+ * again.
+ */
 TEST_F_TIMEOUT(alloc_compaction, soft_offline_pages_in_use, 120)
 {
 	uint64_t pfn[16], now;
@@ -214,7 +217,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Free in a container: the allocator must give the frame up. */
+/* A frame that is free in a container must leave the allocator. */
 TEST_F_TIMEOUT(alloc_compaction, soft_offline_pages_free_in_containers, 120)
 {
 	uint64_t pfn[16], *now;
@@ -250,7 +253,7 @@ TEST_F_TIMEOUT(alloc_compaction, soft_offline_pages_free_in_containers, 120)
 	EXPECT_LE(12, found);
 	EXPECT_LT(broken_up, mcube_stat(STAT_BROKEN_UP));
 
-	/* Nobody gets such a frame, whatever the size of the request. */
+	/* A request for most of the free memory gets no such frame either. */
 	n = mcube_field("/proc/vmstat", "nr_free_pages") / 100 * 80;
 	n = n < self->n ? n : self->n;
 	t = mcube_map_anon(n);
@@ -283,7 +286,10 @@ TEST_F_TIMEOUT(alloc_compaction, contiguous_allocation, 300)
 	TH_LOG("%ld huge pages of 1 GiB, %ld containers broken up", got,
 	       mcube_stat(STAT_BROKEN_UP) - broken_up);
 	if (!got) {
-		/* An unmovable page in every GiB is not the allocator's fault. */
+		/*
+		 * If every GiB has an unmovable page, the allocation fails with
+		 * the allocator off, too.
+		 */
 		ASSERT_EQ(0, mcube_off());
 		mcube_write(GIGANTIC, "1");
 		got = mcube_read_num(GIGANTIC);

@@ -177,7 +177,7 @@ TEST_F_TIMEOUT(alloc_hotplug, memory_block_with_containers, 300)
 	if (!n)
 		SKIP(return, "no memory block can go offline");
 	ASSERT_TRUE(mcube_memory_settled(&m));
-	/* So much that every node and nearly every block has a share. */
+	/* So many pages that every node and nearly every block has some. */
 	pages = m.free / 100 * 80;
 	pfn = malloc(pages * sizeof(*pfn));
 	ASSERT_NE(NULL, pfn);
@@ -272,7 +272,7 @@ TEST_F_TIMEOUT(alloc_hotplug, cpus_under_load, 300)
 	start_load(_metadata, self);
 	end = mcube_now() + seconds;
 	for (cpu = 1; mcube_now() < end || gone < cpus; cpu = cpu % (cpus - 1) + 1) {
-		/* Let it own a container first. */
+		/* Let the CPU own a container first. */
 		if (!mcube_pin(cpu)) {
 			p = mcube_map_anon(64);
 			ASSERT_NE(NULL, p);

@@ -98,7 +98,7 @@ static unsigned int count_equal(const struct mcube_dim *d, unsigned int value,
 	return sum;
 }
 
-/* Pages to ask for when one free page in @share can be right. */
+/* Number of pages to request if one free page in @share follows the hint. */
 static unsigned int affordable(unsigned int share, unsigned int most)
 {
 	long free = mcube_field("/proc/vmstat", "nr_free_pages");
@@ -166,7 +166,7 @@ TEST_F_TIMEOUT(alloc_placement, paper_order_is_as_known, 120)
 	ASSERT_NE(NULL, p);
 	EXPECT_LE(neighbours(self->pfn, MANY), 5);
 
-	/* Where a new container begins, look at its first frames. */
+	/* Find where a new container begins, and look at its first frames. */
 	for (start = 1; start + 32 < MANY; start++) {
 		if (self->pfn[start] >> order == self->pfn[start - 1] >> order)
 			continue;
@@ -185,7 +185,7 @@ TEST_F_TIMEOUT(alloc_placement, paper_order_is_as_known, 120)
 	EXPECT_EQ(fresh, full);
 }
 
-/* Touch pages under a hint; all but counted fallbacks must obey. */
+/* Touch pages under a hint; all pages but counted fallbacks must follow it. */
 static void check_hint(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(alloc_placement) *self, const char *hint,
 		       int color, int bank, unsigned int n)
@@ -213,7 +213,7 @@ static void check_hint(struct __test_metadata *_metadata,
 	EXPECT_LE(n - good, fallback);
 	EXPECT_GE(colored, good);
 	EXPECT_LE(colored, n + 256);
-	/* So much memory is free that more fallbacks have no excuse. */
+	/* Enough memory is free, so more fallbacks are an error. */
 	EXPECT_LE(fallback, n / 10);
 	munmap(p, n * PAGE_SIZE_);
 }
@@ -251,7 +251,7 @@ TEST_F_TIMEOUT(alloc_placement, hint_color_and_bank, 300)
 	}
 }
 
-/* Colored and freed again and again: the allocator must not decay. */
+/* Pages of one color are allocated and freed 20 times, with the same result. */
 TEST_F_TIMEOUT(alloc_placement, hint_holds_when_memory_is_reused, 300)
 {
 	unsigned int n = affordable(16, 256), round;

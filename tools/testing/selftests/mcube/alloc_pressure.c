@@ -43,7 +43,10 @@ static void calm_down(void)
 	usleep(200000);
 }
 
-/* A child that the OOM killer takes first; 0 or its signal. */
+/*
+ * Touch memory in a child that the OOM killer kills first.  Return: 0 or its
+ * signal.
+ */
 static int hog(size_t pages, const char *hint)
 {
 	int status;
@@ -149,7 +152,10 @@ static char *park(struct __test_metadata *_metadata, unsigned int share,
 		if (keep == KEEP_ONE_PER_CONTAINER) {
 			uint64_t c = pfn[i] >> order;
 
-			/* In the lower half, so that the upper half is free in one piece. */
+			/*
+			 * Keep a page of the lower half, so that the upper half
+			 * is free in one piece.
+			 */
 			stay = c < (1 << 20) && !seen[c] &&
 			       !(pfn[i] >> (order - 1) & 1);
 			if (stay)
@@ -163,7 +169,7 @@ static char *park(struct __test_metadata *_metadata, unsigned int share,
 	avail = mcube_stat("free_pages");
 	TH_LOG("%zu pages parked, %zu kept in use; %ld of %ld free pages are in containers",
 	       n, kept, avail, mcube_field("/proc/vmstat", "nr_free_pages"));
-	/* Otherwise the rest of the test would prove nothing. */
+	/* With fewer free pages in containers the rest would prove nothing. */
 	EXPECT_LT(n / 8, avail);
 	EXPECT_LE(8, mcube_stat("containers"));
 	*pages = n;

@@ -25,7 +25,7 @@
 #include "../kselftest_harness.h"
 #include "mcube_lib.h"
 
-/* Vmalloc areas, buffers of drivers and the like come and go. */
+/* Pages that may differ: vmalloc areas, buffers of drivers and the like. */
 #define SLACK	256
 
 FIXTURE(alloc_toggle) {
@@ -56,7 +56,7 @@ static void settle(struct __test_metadata *_metadata, struct mcube_memory *m)
 {
 	sync();
 	mcube_write("/proc/sys/vm/drop_caches", "3");
-	/* Pages of the dead, RCU callbacks. */
+	/* Wait until exited tasks and RCU callbacks have freed their pages. */
 	usleep(500000);
 	ASSERT_TRUE(mcube_memory_settled(m)) {
 		TH_LOG("free %ld is not buddy %ld + mcube %ld",
@@ -71,7 +71,7 @@ static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 	long n;
 
 	for (n = 0; n < most && mcube_now() - start < seconds; n++) {
-		/* Other settings now and then. */
+		/* Change the settings now and then. */
 		if (n % 16 == 0) {
 			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order",
 						 n % 32 ? "9" : "10"));
@@ -79,7 +79,10 @@ static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 						 orders[n / 16 % 2]));
 		}
 		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
-		/* SRM-buffer is switched off later, or goes with the allocator. */
+		/*
+		 * SRM-buffer is switched off later, or goes off with the
+		 * allocator.
+		 */
 		if (n % 32 < 2 && mcube_exists(MCUBE_SRM "enabled"))
 			ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 		if (n % 8 == 0)
@@ -119,7 +122,7 @@ TEST_F_TIMEOUT(alloc_toggle, idle, 300)
 {
 	struct mcube_memory before;
 
-	/* The first times allocate memory that the kernel keeps. */
+	/* The first switches allocate memory that the kernel keeps. */
 	ASSERT_LT(0, toggle(_metadata, 3, 60));
 	settle(_metadata, &before);
 	ASSERT_LT(0, toggle(_metadata, 50, 60));

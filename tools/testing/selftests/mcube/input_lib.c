@@ -30,7 +30,7 @@ const char * const input_writable[] = {
 	NULL
 };
 
-/* Files that the settings determine. */
+/* Files whose values follow from the settings. */
 static const char * const derived[] = {
 	MCUBE_MAP "nr_colors",
 	MCUBE_MAP "nr_banks",
@@ -38,7 +38,7 @@ static const char * const derived[] = {
 	NULL
 };
 
-/* Refused by all files with numbers. */
+/* Texts that all files with numbers refuse. */
 const char * const input_bad_numbers[] = {
 	"\n", " ", "\t", "-1", "-0x1", "--1", "0x", "x1", "1x", "1 1", "1,", ",1",
 	"1.0", "1e0", "one", "on", "true", "4294967296", "4294967297",
@@ -153,7 +153,10 @@ int input_refused(const char *path, const char * const *texts)
 	return wrong;
 }
 
-/* Too long, and with a NUL inside, each made of @valid, which is taken. */
+/*
+ * Texts that are too long or have a NUL in them, made of @valid, which is
+ * accepted.
+ */
 int input_refused_forms(const char *path, const char *valid)
 {
 	static const char fill[] = { ' ', '\n', '\0', '0', 'A', '\xff' };
@@ -179,7 +182,7 @@ int input_refused_forms(const char *path, const char *valid)
 			 (unsigned char)fill[i]);
 		wrong += refused_bytes(path, what, buf, sizeof(buf));
 	}
-	/* As long as a page, the longest text that sysfs hands on. */
+	/* A text as long as a page, the longest text that sysfs hands on. */
 	memset(buf, ' ', 4096);
 	memcpy(buf, valid, len);
 	wrong += refused_bytes(path, "4096 bytes", buf, 4096);
@@ -195,7 +198,7 @@ int input_refused_forms(const char *path, const char *valid)
 	snprintf(what, sizeof(what), "NUL, %s", valid);
 	wrong += refused_bytes(path, what, buf, len + 1);
 
-	/* Nothing at all: sysfs does not even call the file. */
+	/* For a write of no byte, sysfs does not even call the file. */
 	input_snapshot(before, sizeof(before));
 	mcube_write_bytes(path, "", 0);
 	input_snapshot(after, sizeof(after));

@@ -78,7 +78,10 @@ static long work_anon(size_t pages, uint64_t tag, bool forked)
 		return 0;
 	tag_pages(p, pages, tag);
 	if (forked) {
-		/* The child breaks COW on half, the parent on the rest. */
+		/*
+		 * The child writes to half of the shared pages, which copies
+		 * these pages.
+		 */
 		pid = fork();
 		if (!pid) {
 			tag_pages(p, pages / 2, ~tag);
@@ -92,7 +95,7 @@ static long work_anon(size_t pages, uint64_t tag, bool forked)
 			wrong += WIFEXITED(status) && WEXITSTATUS(status);
 		}
 	} else {
-		/* A hole in the middle, filled anew. */
+		/* Free the pages in the middle, and touch them again. */
 		madvise(p + pages / 4 * PAGE_SIZE_, pages / 2 * PAGE_SIZE_,
 			MADV_DONTNEED);
 		tag_pages(p + pages / 4 * PAGE_SIZE_, pages / 2, ~tag);
@@ -103,7 +106,7 @@ static long work_anon(size_t pages, uint64_t tag, bool forked)
 	return wrong;
 }
 
-/* By write(), then through a shared mapping. */
+/* Write a file by write(), then through a shared mapping. */
 static long work_file(const char *dir, int id, size_t pages, uint64_t tag)
 {
 	char path[256], *p, page[PAGE_SIZE_];

@@ -59,7 +59,7 @@ struct sim_sample {
 struct sim_samples {
 	struct sim_sample *s;
 	size_t n;
-	uint64_t lost;		/* dropped on the way */
+	uint64_t lost;		/* samples that perf reports as lost */
 	uint64_t throttled;
 	uint64_t sum;		/* of their periods */
 };

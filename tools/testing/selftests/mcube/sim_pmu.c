@@ -234,7 +234,7 @@ TEST_F(sim_pmu, tasks_are_told_apart)
 	EXPECT_EQ(0, sim_task_wait(&b));
 	sim_off(cpu);
 	EXPECT_NEAR(rounds * self->big, 90, sim_read(ca));
-	/* B touched as many lines, but few lines of its own. */
+	/* B made as many accesses, but to few lines, so it has few misses. */
 	EXPECT_GE(sim_read(ref), rounds * self->big);
 	TH_LOG("B: %lld misses", sim_read(cb));
 	EXPECT_LT(sim_read(cb), rounds * self->big / 5);

@@ -22,7 +22,7 @@
 #define LONG		(16 * TL)
 #define GROUP_ORDER	2
 #define GROUP		(1U << GROUP_ORDER)
-/* "auto" makes color groups of that size of these colors. */
+/* With these 64 colors "auto" makes color groups of GROUP colors. */
 #define COLORS_64	MCUBE_TEST_COLORS " 0x10000 0x20000"
 
 #define KPF_COMPOUND_HEAD	15
@@ -85,7 +85,7 @@ static int switch_on(unsigned int group_order)
 	return switch_on_with(MCUBE_TEST_COLORS, text);
 }
 
-/* A long file, not cached. */
+/* Make a long file whose pages are not cached. */
 static void make_file(struct __test_metadata *_metadata,
 		      FIXTURE_DATA(srm_folios) *self)
 {
@@ -119,7 +119,10 @@ static size_t uneven(const unsigned int *color, size_t pages)
 	return n;
 }
 
-/* Free memory, but for a page in use in each piece of 256. */
+/*
+ * Break free memory into pieces of less than 256 pages, by a page in use in
+ * each.
+ */
 static char *break_memory(struct __test_metadata *_metadata, size_t *pages)
 {
 	struct mcube_memory m;
@@ -165,7 +168,9 @@ TEST_F_TIMEOUT(srm_folios, memory_in_pieces, 300)
 	missed = srm_stat("missed") - missed;
 	taken = (mcube_stat("taken") - taken) << mcube_read_num(MCUBE_ALLOC "container_order");
 	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
-	/* A page that came from a whole block proves nothing. */
+	/*
+	 * Pages that came from whole blocks prove nothing: there must be few.
+	 */
 	most = taken / SRM_COLORS;
 	TH_LOG("%lu pages read, %ld missed their color; %ld came from whole blocks", LONG,
 	       missed, most);

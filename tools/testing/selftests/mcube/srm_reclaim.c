@@ -64,7 +64,7 @@ static int make_hole(const char *path, size_t pages)
 	return ret;
 }
 
-/* Read @pages from page @from on, a whole number of chunks. */
+/* Read @pages pages, a whole number of chunks, from page @from on. */
 static int stream_part(const char *path, size_t from, size_t pages)
 {
 	off_t at = from * PAGE_SIZE_, end = at + pages * PAGE_SIZE_;
@@ -158,9 +158,9 @@ TEST_F_TIMEOUT(srm_reclaim, segments_keep_their_color, 300)
 		pages = srm_stat("file_pages") - pages;
 		TH_LOG("%ld pages placed, %ld missed, %ld evicted for them; %ld containers",
 		       pages, missed, reclaimed, mcube_stat("containers"));
-		/* Later pages were partly read ahead. */
+		/* After the first round some pages were read ahead before. */
 		EXPECT_LE((long)(i ? MORE * 15 / 16 : MORE), pages);
-		/* Never more than segments ask for. */
+		/* No more pages are evicted than segments ask for. */
 		EXPECT_GE((long)MORE * 5 / 4, reclaimed);
 	} while (++i < TIMES && (!reclaimed || missed > pages / 20));
 	EXPECT_LT(0, reclaimed);

@@ -191,7 +191,7 @@ TEST_F_TIMEOUT(srm_segments, long_file_written_at_once, 120)
 	free(text);
 }
 
-/* A batch within a batch: the source of a write() is read in for it. */
+/* A write() reads its source into the page cache: a batch within a batch. */
 TEST_F_TIMEOUT(srm_segments, second_half_written_from_the_first, 120)
 {
 	size_t i, half = LONG / 2 * PAGE_SIZE_;
