@@ -4,10 +4,11 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Segments and the color selector, as they are compiled into the kernel (the
- * user-space tests run much longer).  On the running system with the mcube
- * allocator on: free frames counted by color against a walk over all containers,
- * the search of the buddy lists, hopping, and the per-CPU lists of freed frames.
+ * Tests segments and the color selector as compiled into the kernel (the
+ * user-space tests run much longer).  Then tests the running system with the
+ * mcube allocator on: the counts of free frames by color, which a walk over all
+ * containers confirms, the search of the buddy lists, hopping, and the per-CPU
+ * lists of freed frames.
  */
 
 #include <kunit/test.h>
