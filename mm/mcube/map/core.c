@@ -10,8 +10,8 @@
  * without a lock, and the map changes only while it has no users.
  *
  * At boot the boot parameters mcube.color_map= and mcube.bank_map= set the map;
- * without the former the colors are those that the CPU reports (detect.c).  A
- * bad parameter is reported and ignored.
+ * without mcube.color_map= the colors are those that the CPU reports
+ * (detect.c).  A bad parameter is reported and ignored.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt

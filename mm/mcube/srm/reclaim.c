@@ -63,7 +63,7 @@ static void reclaim_work_fn(struct work_struct *work);
 
 static DECLARE_WORK(reclaim_work, reclaim_work_fn);
 
-/* What the work item shall do; a new request replaces the last one. */
+/* The request to the work item; a new request replaces the last request. */
 static DEFINE_SPINLOCK(request_lock);
 static struct request {
 	int nid;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""mcube apply, mcube off: switch a policy on, switch all of them off."""
+"""mcube apply, mcube off: switch a policy on, switch all policies off."""
 
 from . import policy
 from .term import Failure, print_json, print_table
@@ -62,7 +62,7 @@ def dry_run(args, pairs):
 
 
 def show_changes(args, changed, nothing):
-    """What was changed."""
+    """Print what was changed."""
     if args.json:
         print_json({"changed": [{"file": f, "before": a, "after": b} for f, a, b in changed]})
         return
