@@ -80,8 +80,9 @@ static bool is_long(const struct inode *inode, unsigned int tl)
 	return i_size_read(inode) > (loff_t)tl << PAGE_SHIFT;
 }
 
-static __always_inline void choose_group(struct mcube_srm_choice *c, struct address_space *mapping,
-			 pgoff_t index)
+static __always_inline void choose_group(struct mcube_srm_choice *c,
+					 struct address_space *mapping,
+					 pgoff_t index)
 {
 	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
 	u32 old;
