@@ -22,48 +22,29 @@
 
 #include "../../internal.h"
 #include "../alloc/internal.h"
-#include "../map/map.h"
 #include "../srm/internal.h"
+#include "alloc-fixture.h"
 
 #define PAGES	1024
 
 struct alloc_test {
-	struct mcube_map_info map;
-	bool enabled;
+	struct alloc_fixture fixture;
 	enum mcube_fill_order fill_order;
 	unsigned int order;
 	struct page *page[PAGES];
 	unsigned int nr;
 };
 
-static int set_map(const char *color, const char *bank)
-{
-	struct mcube_dim c, b;
-	int ret;
-
-	ret = mcube_dim_parse(&c, color, strlen(color), NULL);
-	if (!ret)
-		ret = mcube_dim_parse(&b, bank, strlen(bank), NULL);
-	return ret ?: mcube_map_set_dims(&c, &b, MCUBE_SOURCE_SYSFS);
-}
-
 static int alloc_test_init(struct kunit *test)
 {
 	struct alloc_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
-	int ret;
 
 	if (!t)
 		return -ENOMEM;
 	test->priv = t;
-	t->enabled = mcube_alloc_enabled();
 	t->fill_order = mcube_config.fill_order;
 	t->order = mcube_config.order;
-	ret = mcube_alloc_enable(false);
-	mcube_map_info(&t->map);
-	if (!ret)
-		ret = set_map("0x1000 0x2000 0x4000 0x8000",
-			      "0x24000 0x48000 0x90000");
-	return ret ?: mcube_alloc_enable(true);
+	return alloc_fixture_init(&t->fixture);
 }
 
 static void free_pages_of(struct alloc_test *t)
@@ -82,10 +63,7 @@ static void alloc_test_exit(struct kunit *test)
 	mcube_alloc_enable(false);
 	mcube_alloc_set_fill_order(t->fill_order);
 	mcube_alloc_set_order(t->order);
-	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
-	mcube_map_set_dims(NULL, &t->map.map.bank, t->map.bank_source);
-	if (t->enabled)
-		mcube_alloc_enable(true);
+	alloc_fixture_exit(&t->fixture);
 	kvfree(t);
 }
 

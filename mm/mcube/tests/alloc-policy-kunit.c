@@ -18,9 +18,7 @@
 
 #include "../alloc/internal.h"
 #include "../alloc/policy.h"
-#include "../map/map.h"
-
-#define COLORS	16
+#include "alloc-fixture.h"
 
 static int start_one(const struct mcube_map *map);
 static int start_two(const struct mcube_map *map);
@@ -76,47 +74,28 @@ static void note_stop_two(void)
 	strlcat(stopped, "2", sizeof(stopped));
 }
 
-struct policy_test {
-	struct mcube_map_info map;
-	bool alloc;
-};
-
 static int policy_test_init(struct kunit *test)
 {
-	struct policy_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	const char *masks = "0x1000 0x2000 0x4000 0x8000";
-	struct mcube_dim color;
-	int ret;
+	struct alloc_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
-	if (!t)
+	if (!f)
 		return -ENOMEM;
-	test->priv = t;
+	test->priv = f;
 	share_one = 1;
 	share_two = 4;
 	hop_one = false;
 	hop_two = false;
 	fail = 0;
 	stopped[0] = '\0';
-	t->alloc = mcube_alloc_enabled();
-	ret = mcube_alloc_enable(false);
-	mcube_map_info(&t->map);
-	if (!ret)
-		ret = mcube_dim_parse(&color, masks, strlen(masks), NULL);
-	if (!ret)
-		ret = mcube_map_set_dims(&color, NULL, MCUBE_SOURCE_SYSFS);
-	return ret ?: mcube_alloc_enable(true);
+	return alloc_fixture_init(f);
 }
 
 static void policy_test_exit(struct kunit *test)
 {
-	struct policy_test *t = test->priv;
-
-	if (!t)
+	if (!test->priv)
 		return;
 	mcube_alloc_enable(false);
-	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
-	if (t->alloc)
-		mcube_alloc_enable(true);
+	alloc_fixture_exit(test->priv);
 }
 
 /* The first @nr colors are reserved, and memory hops over the other colors. */

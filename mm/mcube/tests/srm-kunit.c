@@ -26,17 +26,16 @@
 #include "../../internal.h"
 #include "../alloc/internal.h"
 #include "../alloc/policy.h"
-#include "../map/map.h"
 #include "../srm/internal.h"
 #include "../srm/segment.h"
+#include "alloc-fixture.h"
 
-#define COLORS	16
 #define PAGES	3000
 
 struct srm_test {
 	struct mcube_color_selector selector;
-	struct mcube_map_info map;
-	bool alloc, srm;
+	struct alloc_fixture fixture;
+	bool srm;
 	unsigned int reserve;
 	struct page *page[PAGES];
 	unsigned int nr;
@@ -51,23 +50,13 @@ static void free_pages_of(struct srm_test *t)
 static int srm_test_init(struct kunit *test)
 {
 	struct srm_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
-	const char *masks = "0x1000 0x2000 0x4000 0x8000";
-	struct mcube_dim color;
-	int ret;
 
 	if (!t)
 		return -ENOMEM;
 	test->priv = t;
 	t->srm = mcube_srm_enabled();
 	t->reserve = mcube_srm_config.reserve;
-	t->alloc = mcube_alloc_enabled();
-	ret = mcube_alloc_enable(false);
-	mcube_map_info(&t->map);
-	if (!ret)
-		ret = mcube_dim_parse(&color, masks, strlen(masks), NULL);
-	if (!ret)
-		ret = mcube_map_set_dims(&color, NULL, MCUBE_SOURCE_SYSFS);
-	return ret ?: mcube_alloc_enable(true);
+	return alloc_fixture_init(&t->fixture);
 }
 
 static void srm_test_exit(struct kunit *test)
@@ -79,9 +68,7 @@ static void srm_test_exit(struct kunit *test)
 	free_pages_of(t);
 	mcube_alloc_enable(false);
 	mcube_srm_set_reserve(t->reserve);
-	mcube_map_set_dims(&t->map.map.color, NULL, t->map.color_source);
-	if (t->alloc)
-		mcube_alloc_enable(true);
+	alloc_fixture_exit(&t->fixture);
 	if (t->srm)
 		mcube_srm_enable(true);
 	kvfree(t);
