@@ -129,8 +129,9 @@ static ssize_t group_order_show(struct kobject *kobj,
 {
 	unsigned int order = READ_ONCE(mcube_srm_config.group_order);
 
-	return order == MCUBE_GROUP_ORDER_AUTO ? sysfs_emit(buf, "auto\n") :
-					    sysfs_emit(buf, "%u\n", order);
+	if (order == MCUBE_GROUP_ORDER_AUTO)
+		return sysfs_emit(buf, "auto\n");
+	return sysfs_emit(buf, "%u\n", order);
 }
 
 /* Settings that change only while the policy is off. */
