@@ -38,6 +38,7 @@ static u64 guess_size, llc_size;		/* set once at boot */
 
 static struct mcube_dim boot_color __initdata;
 static struct mcube_dim boot_bank __initdata;
+static u64 boot_cache_size __initdata;
 
 /**
  * mcube_map_get() - take a reference to the address map
@@ -158,6 +159,20 @@ static int __init boot_bank_map(char *text)
 }
 early_param("mcube.bank_map", boot_bank_map);
 
+static int __init boot_cache(char *text)
+{
+	char *end = text;
+
+	boot_cache_size = text ? memparse(text, &end) : 0;
+	if (!boot_cache_size || *end) {
+		pr_warn("mcube.cache_size=\"%s\" ignored: expected bytes, or a number with K, M or G\n",
+			text ?: "");
+		boot_cache_size = 0;
+	}
+	return 0;
+}
+early_param("mcube.cache_size", boot_cache);
+
 static void __init report_guess(const struct mcube_guess *g, enum mcube_map_source source)
 {
 	static const char * const how[] = {
@@ -183,7 +198,7 @@ static void __init default_map(void)
 	struct mcube_dim color;
 
 	guess_size = guess.size;
-	llc_size = guess.llc_size;
+	llc_size = boot_cache_size ?: guess.llc_size;
 	if (!boot_color.nr_values) {
 		report_guess(&guess, source);
 		if (!mcube_dim_init(&color, guess.mask, guess.nr_masks, NULL, 0, 0, NULL))

@@ -256,6 +256,9 @@ const char *machine_check(struct machine *m)
 		return "llc.slices does not divide the sets";
 	if (m->llc_slices > 1u << m->llc_hash.nr)
 		return "llc.hash: too few masks for llc.slices";
+	for (unsigned int i = 0; i < m->llc_hash.nr; i++)
+		if (m->llc_hash.mask[i] & (m->line - 1))
+			return "llc.hash: a bit below the line size puts a line into two slices";
 	colors = m->llc.sets / m->llc_slices / (PAGE / m->line);
 	if (colors > SIM_MAX_COLORS)
 		return "llc: more colors than SIM_MAX_COLORS";

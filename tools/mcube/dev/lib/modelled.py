@@ -3,7 +3,7 @@
 
 A Model is a machine description, in which the caller may change keys. It gives QEMU
 the arguments that the plugin needs, and gives the guest's kernel the address map of
-the machine, because CPUID does not describe the map:
+the machine and the size of its last level, because CPUID describes neither:
 
     Guest(image(), smp=2, mem="1G", model="small")
     Guest(image(), smp=2, mem="1G", model=Model("small", {"prefetch.kind": "next"}))
@@ -57,8 +57,8 @@ class Model:
         self.description = read(self.path) | self.keys
 
     def boot_parameters(self):
-        """The address map of the machine, for the guest's kernel."""
-        words = []
+        """The address map and the cache size of the machine, for the guest's kernel."""
+        words = [f"mcube.cache_size={self.description['llc.size']}"]
         for dim in ("color_map", "bank_map"):
             text = self.description.get(dim, "")
             if text and text != "none":

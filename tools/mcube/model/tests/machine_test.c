@@ -31,6 +31,7 @@ TEST(bad_values_are_refused)
 		{ "llc.size", "0" }, { "llc.ways", "0" }, { "llc.ways", "65" },
 		{ "llc.size", "1000" }, { "llc.policy", "fifo" }, { "llc.slices", "0" },
 		{ "llc.slices", "2" }, { "llc.hash", "12" }, { "llc.hash", "0x12 13" },
+		{ "llc.hash", "0x20" }, { "llc.hash", "0x1000 0x2001" },
 		{ "line", "65" }, { "line", "8" }, { "line", "2048" }, { "llc.size", "128M" },
 		{ "prefetch.kind", "best" }, { "prefetch.degree", "17" },
 		{ "dram.table", "0 x" }, { "dram.table", "0 64" }, { "dram.granule", "1" },
