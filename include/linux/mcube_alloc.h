@@ -26,6 +26,9 @@
 
 struct page;
 
+/* Pages that a bulk allocation asks the mcube allocator for. */
+#define MCUBE_ALLOC_BULK	16
+
 #ifdef CONFIG_MCUBE_ALLOC
 
 DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
@@ -37,24 +40,16 @@ DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
 struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype);
 struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
 				       int migratetype);
-struct page *mcube_alloc_rmqueue_hinted(struct zone *zone, int migratetype);
+unsigned int mcube_alloc_rmqueue_bulk(struct zone *zone, int migratetype,
+				      struct page **pages, unsigned int nr);
 bool mcube_alloc_free(unsigned long pfn);
+bool __mcube_alloc_yield_pageblock(struct zone *zone, unsigned int order);
 bool __mcube_alloc_break_up(struct zone *zone, unsigned int order);
+bool mcube_large_free(unsigned long pfn, unsigned int order);
 void __mcube_alloc_break_up_page(struct zone *zone, struct page *page);
 bool __mcube_alloc_has_order(struct zone *zone, unsigned int order);
 unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough);
 bool mcube_alloc_page_is_free(const struct page *page);
-
-#ifdef CONFIG_SMP
-/* mm/vmstat.c */
-void __mod_mcube_free_pages(struct zone *zone, int delta);
-#else
-static inline void __mod_mcube_free_pages(struct zone *zone, int delta)
-{
-	__mod_zone_page_state(zone, NR_FREE_PAGES, delta);
-	__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, delta);
-}
-#endif
 
 /**
  * mcube_alloc_wants() - ask the mcube allocator before the per-CPU lists?
@@ -76,7 +71,7 @@ static __always_inline bool mcube_alloc_wants(int migratetype)
  *
  * Only for pages of the page cache, see struct mcube_srm_batch.
  *
- * Return: true if the mcube allocator shall be asked for each page.
+ * Return: true if the mcube allocator shall be asked for the pages.
  */
 static __always_inline bool mcube_alloc_wants_bulk(void)
 {
@@ -86,17 +81,67 @@ static __always_inline bool mcube_alloc_wants_bulk(void)
 }
 
 /**
+ * mcube_alloc_yield_pageblock() - break up a container before pieces are taken
+ * @zone: the zone, its lock held.
+ * @order: order of a request that found nothing on the lists of its own type.
+ *
+ * A container with a free pageblock must go before pieces of other pageblocks.
+ *
+ * Return: true if the buddy lists had no free pageblock and have gained one,
+ * which is movable.
+ */
+static inline bool mcube_alloc_yield_pageblock(struct zone *zone,
+					       unsigned int order)
+{
+	return unlikely(rcu_access_pointer(zone->mcube)) &&
+		__mcube_alloc_yield_pageblock(zone, order);
+}
+
+/**
  * mcube_alloc_break_up() - break up a container before an allocation fails
  * @zone: the zone, its lock held.
  * @order: least order of a free group that the container must have.
  *
- * Return: true if the buddy lists have gained a block of @order, or a block of
- * the size of a container if that is smaller.
+ * Once per request, and not in rmqueue_bulk(), which would break up container
+ * after container to fill a per-CPU list.
+ *
+ * Return: true if the buddy lists have gained a block of @order.
  */
 static inline bool mcube_alloc_break_up(struct zone *zone, unsigned int order)
 {
 	return unlikely(rcu_access_pointer(zone->mcube)) &&
 		__mcube_alloc_break_up(zone, order);
+}
+
+/**
+ * mcube_alloc_take_back() - free a block into the container that it lies in
+ * @pfn: first frame of the block, which went through free_pages_prepare(), and
+ *       whose pageblock was seen as MIGRATE_MCUBE.
+ * @order: order of the block.
+ *
+ * Return: false if the block belongs to the buddy allocator.
+ */
+static __always_inline bool mcube_alloc_take_back(unsigned long pfn,
+						  unsigned int order)
+{
+	return likely(!order) ? mcube_alloc_free(pfn) :
+				mcube_large_free(pfn, order);
+}
+
+/**
+ * mcube_alloc_free_block() - free a block that the per-CPU lists do not take
+ * @zone: zone of the block, its lock not held.
+ * @page: first page of the block, which went through free_pages_prepare().
+ * @order: order of the block.
+ *
+ * Return: false if the block belongs to the buddy allocator.
+ */
+static inline bool mcube_alloc_free_block(struct zone *zone, struct page *page,
+					  unsigned int order)
+{
+	return unlikely(rcu_access_pointer(zone->mcube)) &&
+		is_migrate_mcube(get_pageblock_migratetype(page)) &&
+		mcube_alloc_take_back(page_to_pfn(page), order);
 }
 
 /**
@@ -177,10 +222,14 @@ static inline unsigned long mcube_alloc_nr_free(struct zone *zone)
 #define mcube_alloc_rmqueue_large(zone, order, mt)				\
 	((void)(zone), (void)(order), (void)(mt), (struct page *)NULL)
 #define mcube_alloc_wants_bulk()		false
-#define mcube_alloc_rmqueue_hinted(zone, mt)					\
-	((void)(zone), (void)(mt), (struct page *)NULL)
-#define mcube_alloc_free(pfn)			((void)(pfn), false)
+#define mcube_alloc_rmqueue_bulk(zone, mt, pages, nr)				\
+	((void)(zone), (void)(mt), (void)(pages), (void)(nr), 0U)
+#define mcube_alloc_yield_pageblock(zone, order)				\
+	((void)(zone), (void)(order), false)
 #define mcube_alloc_break_up(zone, order)	((void)(zone), (void)(order), false)
+#define mcube_alloc_take_back(pfn, order)	((void)(pfn), (void)(order), false)
+#define mcube_alloc_free_block(zone, page, order)				\
+	((void)(zone), (void)(page), (void)(order), false)
 #define mcube_alloc_break_up_page(zone, page)	((void)(zone), (void)(page))
 #define mcube_alloc_has_order(zone, order)	((void)(zone), (void)(order), false)
 #define mcube_alloc_shrink(zone, enough)	((void)(zone), (void)(enough), 0UL)

@@ -15,6 +15,7 @@
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 #ifdef CONFIG_MCUBE_SRM
@@ -23,14 +24,18 @@
 
 DECLARE_STATIC_KEY_FALSE(mcube_srm_key);
 
-struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
+struct folio *mcube_srm_alloc_folio(struct address_space *mapping,
+				    const struct file *file, gfp_t gfp,
 				    unsigned int order, pgoff_t index);
 unsigned int mcube_srm_max_order(struct address_space *mapping,
 				 unsigned int order);
+unsigned int mcube_srm_max_ra_order(const struct readahead_control *ractl,
+				    unsigned int order);
 
 /**
  * mapping_alloc_folio() - a folio for the page cache of a file
  * @mapping: page cache of the file.
+ * @file: the descriptor that the folio is read in for; NULL if it is not known.
  * @gfp: flags, as for filemap_alloc_folio().
  * @order: order of the folio, as for filemap_alloc_folio().
  * @index: page index that the folio is for.
@@ -41,11 +46,12 @@ unsigned int mcube_srm_max_order(struct address_space *mapping,
  * Return: the folio, or NULL.
  */
 static inline struct folio *
-mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
+mapping_alloc_folio_noprof(struct address_space *mapping,
+			   const struct file *file, gfp_t gfp,
 			   unsigned int order, pgoff_t index)
 {
 	if (static_branch_unlikely(&mcube_srm_key))
-		return mcube_srm_alloc_folio(mapping, gfp, order, index);
+		return mcube_srm_alloc_folio(mapping, file, gfp, order, index);
 	return filemap_alloc_folio_noprof(gfp, order);
 }
 
@@ -56,8 +62,12 @@ mapping_alloc_folio_noprof(struct address_space *mapping, gfp_t gfp,
  * struct mcube_srm_batch - a row of pages that this task will allocate for a file
  * @mapping: page cache of the file; NULL if the policy is off.
  * @last: page index of the last page.
- * @folios: pages of the row that were allocated ahead.
+ * @folios: folios of the row that were allocated ahead; empty while the task
+ *          sleeps.
+ * @order: order of these folios.
  * @stat: counter that these pages were counted in.
+ * @advice: what is said of all pages of the file that the task allocates in the
+ *          scope, enum mcube_advice.
  * @outer: the row that this row interrupts, for example when a page fault on
  *         the source of a write() starts readahead.
  */
@@ -65,13 +75,16 @@ struct mcube_srm_batch {
 	struct address_space *mapping;
 	pgoff_t last;
 	struct list_head folios;
+	unsigned int order;
 	unsigned int stat;
+	unsigned int advice;
 	struct mcube_srm_batch *outer;
 };
 
 void __mcube_srm_batch_begin(struct mcube_srm_batch *batch,
 			     struct address_space *mapping, pgoff_t last);
 void __mcube_srm_batch_end(struct mcube_srm_batch *batch);
+void __mcube_srm_batch_release(struct mcube_srm_batch *batch);
 
 /**
  * mcube_srm_batch_begin() - this task will allocate pages of a file in a row
@@ -107,6 +120,20 @@ static inline void mcube_srm_batch_end(struct mcube_srm_batch *batch)
 }
 
 /**
+ * mcube_srm_batch_release() - a task is about to sleep
+ * @tsk: the current task.
+ *
+ * Frees the pages that the task has allocated ahead.  A task may sleep for as
+ * long as a FUSE server or a userfaultfd likes, or until balance_dirty_pages()
+ * lets it go on, and the pages are charged to no cgroup.
+ */
+static inline void mcube_srm_batch_release(struct task_struct *tsk)
+{
+	if (static_branch_unlikely(&mcube_srm_key) && tsk->mcube_srm_batch)
+		__mcube_srm_batch_release(tsk->mcube_srm_batch);
+}
+
+/**
  * mcube_srm_order() - order of a folio that will be allocated for a file
  * @mapping: page cache of the file.
  * @order: the order that the folio would have without the policy.
@@ -123,9 +150,25 @@ static inline unsigned int mcube_srm_order(struct address_space *mapping,
 		mcube_srm_max_order(mapping, order) : order;
 }
 
+/**
+ * mcube_srm_ra_order() - order of folios that readahead will allocate
+ * @ractl: the readahead.
+ * @order: the order that the folios would have without the policy.
+ *
+ * Return: see mcube_srm_order(); @order for MADV_HUGEPAGE.
+ */
+static inline unsigned int
+mcube_srm_ra_order(const struct readahead_control *ractl, unsigned int order)
+{
+	return static_branch_unlikely(&mcube_srm_key) ?
+		mcube_srm_max_ra_order(ractl, order) : order;
+}
+
 void __mcube_srm_read(const struct kiocb *iocb);
-void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
-			loff_t len, int advice);
+void __mcube_srm_advise(struct mcube_srm_batch *batch, const struct file *file,
+			loff_t offset, loff_t len, int advice);
+void __mcube_srm_fault(struct mcube_srm_batch *batch,
+		       const struct vm_fault *vmf);
 
 /**
  * mcube_srm_read() - page cache is about to be read
@@ -138,32 +181,43 @@ static inline void mcube_srm_read(const struct kiocb *iocb)
 }
 
 /**
- * mcube_srm_advise() - a program says what it does with a file
- * @mapping: page cache of the file.
+ * mcube_srm_advise_begin() - a program says what it does with a file
+ * @batch: storage for the scope, up to mcube_srm_batch_end(), in which the advice
+ *         is followed.
+ * @file: the descriptor that the advice is for.
  * @offset: first byte that the advice is for.
  * @len: number of bytes, 0 for all that follow.
  * @advice: POSIX_FADV_*.
+ *
+ * Return: @batch.
  */
-static inline void mcube_srm_advise(struct address_space *mapping,
-				    loff_t offset, loff_t len, int advice)
+static inline struct mcube_srm_batch *
+mcube_srm_advise_begin(struct mcube_srm_batch *batch, const struct file *file,
+		       loff_t offset, loff_t len, int advice)
 {
+	batch->mapping = NULL;
 	if (static_branch_unlikely(&mcube_srm_key))
-		__mcube_srm_advise(mapping, offset, len, advice);
+		__mcube_srm_advise(batch, file, offset, len, advice);
+	return batch;
 }
 
-void __mcube_srm_program(struct address_space *mapping);
-
 /**
- * mcube_srm_mmap() - a task is about to map memory
- * @file: file that is mapped; NULL for anonymous memory.
- * @vm_flags: flags of the mapping.
+ * mcube_srm_fault_begin() - a page of a mapped file is needed
+ * @batch: storage for the scope, up to mcube_srm_batch_end(), in which pages of
+ *         the file may be read in.
+ * @vmf: the fault.
+ *
+ * Return: @batch.
  */
-static inline void mcube_srm_mmap(const struct file *file,
-				  vm_flags_t vm_flags)
+static inline struct mcube_srm_batch *
+mcube_srm_fault_begin(struct mcube_srm_batch *batch, const struct vm_fault *vmf)
 {
-	if (static_branch_unlikely(&mcube_srm_key) && file &&
-	    vm_flags & VM_EXEC)
-		__mcube_srm_program(file->f_mapping);
+	batch->mapping = NULL;
+	if (static_branch_unlikely(&mcube_srm_key) &&
+	    (vmf->flags & FAULT_FLAG_INSTRUCTION ||
+	     vmf->vma->vm_file->f_mode & FMODE_NOREUSE))
+		__mcube_srm_fault(batch, vmf);
+	return batch;
 }
 
 #else /* CONFIG_MCUBE_SRM */
@@ -182,13 +236,29 @@ static inline void mcube_srm_batch_end(struct mcube_srm_batch *batch)
 {
 }
 
+static inline void mcube_srm_batch_release(struct task_struct *tsk)
+{
+}
+
+static inline struct mcube_srm_batch *
+mcube_srm_advise_begin(struct mcube_srm_batch *batch, const struct file *file,
+		       loff_t offset, loff_t len, int advice)
+{
+	return batch;
+}
+
+static inline struct mcube_srm_batch *
+mcube_srm_fault_begin(struct mcube_srm_batch *batch, const struct vm_fault *vmf)
+{
+	return batch;
+}
+
 #define mcube_srm_read(iocb)		((void)(iocb))
-#define mcube_srm_mmap(file, vm_flags)	((void)(file), (void)(vm_flags))
-#define mcube_srm_advise(mapping, offset, len, advice)			\
-	((void)(mapping), (void)(offset), (void)(len), (void)(advice))
-#define mapping_alloc_folio(mapping, gfp, order, index)			\
-	((void)(mapping), (void)(index), filemap_alloc_folio(gfp, order))
+#define mapping_alloc_folio(mapping, file, gfp, order, index)		\
+	((void)(mapping), (void)(file), (void)(index),			\
+	 filemap_alloc_folio(gfp, order))
 #define mcube_srm_order(mapping, order)	((void)(mapping), (order))
+#define mcube_srm_ra_order(ractl, order)	((void)(ractl), (order))
 
 #endif /* CONFIG_MCUBE_SRM */
 
@@ -196,5 +266,15 @@ DEFINE_CLASS(mcube_srm_batch, struct mcube_srm_batch *,
 	     mcube_srm_batch_end(_T), mcube_srm_batch_begin(batch, mapping, last),
 	     struct mcube_srm_batch *batch, struct address_space *mapping,
 	     pgoff_t last)
+
+DEFINE_CLASS(mcube_srm_advise, struct mcube_srm_batch *,
+	     mcube_srm_batch_end(_T),
+	     mcube_srm_advise_begin(batch, file, offset, len, advice),
+	     struct mcube_srm_batch *batch, const struct file *file,
+	     loff_t offset, loff_t len, int advice)
+
+DEFINE_CLASS(mcube_srm_fault, struct mcube_srm_batch *,
+	     mcube_srm_batch_end(_T), mcube_srm_fault_begin(batch, vmf),
+	     struct mcube_srm_batch *batch, const struct vm_fault *vmf)
 
 #endif /* _LINUX_MCUBE_SRM_H */

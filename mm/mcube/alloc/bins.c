@@ -28,8 +28,8 @@
  * Invariant: every wholly free group of 2^l frames has exactly one frame of
  * level l or more, its representative.
  *
- * alloc.c takes and frees frames, container.c fills the bins of a container,
- * release.c empties them.
+ * alloc.c and hinted.c take and free frames, container.c fills the bins of a
+ * container, release.c empties them.
  *
  * Source: the M3 ("Mcube") multi-core multi-bank allocator: Park, Baek, Choi,
  * Lee, Noh, "Regularities considered harmful: forcing randomness to memory
@@ -42,6 +42,9 @@
  *    for a cache color or a DRAM bank names its frame.  If the frame stood
  *    below another representative, that representative is demoted to the
  *    largest group that it still stands for, see mcube_bins_remove().
+ *  - Whole groups are taken and freed too, for folios of several pages: the
+ *    levels tell at once that a container has none, and the bitmap where a group
+ *    of the color is, see mcube_bins_take_groups().
  *  - Frames enter the bins only when a downward search needs them.  Frames of a
  *    container that serves only hints are unbinned: they are in the bitmap
  *    alone, and the wholly free groups of each size are counted.
@@ -66,6 +69,7 @@
 #include <linux/minmax.h>
 #include <linux/mm_types.h>
 #include <linux/prandom.h>
+#include <linux/string.h>
 
 #include "bins.h"
 
@@ -165,24 +169,32 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 		b->nonempty &= ~BIT(level);
 }
 
-/* An unbinned frame became free, and with it the groups up to @level. */
-static void unbinned_add(struct mcube_bins *b, unsigned int level)
+/*
+ * An unbinned group of 2^order frames became free, and with it the groups up to
+ * @level that contain it.
+ */
+static void unbinned_add(struct mcube_bins *b, unsigned int order,
+			 unsigned int level)
 {
 	unsigned int l;
 
-	for (l = 0; l <= level; l++)
-		if (!b->groups[l]++)
-			b->unbinned |= BIT(l);
+	for (l = 0; l <= level; l++) {
+		b->groups[l] += l < order ? 1U << (order - l) : 1;
+		b->unbinned |= BIT(l);
+	}
 }
 
-/* An unbinned frame is about to be taken: its groups are no longer free. */
-static void unbinned_del(struct mcube_bins *b, unsigned int off)
+/* An unbinned group is about to be taken: what contains it is no longer free. */
+static void unbinned_del(struct mcube_bins *b, unsigned int off,
+			 unsigned int order)
 {
 	unsigned int level = reach(b, off), l;
 
-	for (l = 0; l <= level; l++)
-		if (!--b->groups[l])
+	for (l = 0; l <= level; l++) {
+		b->groups[l] -= l < order ? 1U << (order - l) : 1;
+		if (!b->groups[l])
 			b->unbinned &= ~BIT(l);
+	}
 }
 
 /**
@@ -222,7 +234,7 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 	b->nr_free++;
 	level = reach(b, off);
 	if (b->unbinned) {
-		unbinned_add(b, level);
+		unbinned_add(b, 0, level);
 	} else {
 		note_rep(b, off, level);
 		bin_add(b, off, level);
@@ -253,31 +265,14 @@ int mcube_bins_take(struct mcube_bins *b)
 	return off;
 }
 
-/**
- * mcube_bins_remove() - allocate a given frame
- * @b: the bins.
- * @off: the frame, free so far.
- *
- * The groups that contain @off are no longer free.  @off represented the groups
- * up to its own level.  Above that level, walk up the representatives and
- * demote each to the largest group that does not contain @off: its level is
- * the highest bit in which the representative and @off differ.  A call demotes
- * half a frame on average.
+/*
+ * The groups that contain @off are no longer free.  From @level upwards, demote
+ * each representative of these groups to the largest group that does not
+ * contain @off: its level is the highest bit in which the representative and
+ * @off differ.
  */
-void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
+static void demote(struct mcube_bins *b, unsigned int off, unsigned int level)
 {
-	unsigned int level;
-
-	b->nr_free--;
-	if (b->unbinned) {
-		unbinned_del(b, off);
-		__clear_bit(off, b->free);
-		return;
-	}
-	level = b->base[off].private + 1;
-	bin_del(b, off);
-	__clear_bit(off, b->free);
-
 	while (level <= b->order) {
 		unsigned long rep = *rep_slot(b, level, off);
 		unsigned int old;
@@ -292,6 +287,31 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 		bin_add(b, rep, fls(rep ^ off) - 1);
 		level = old + 1;
 	}
+}
+
+/**
+ * mcube_bins_remove() - allocate a given frame
+ * @b: the bins.
+ * @off: the frame, free so far.
+ *
+ * @off represented the groups up to its own level.  Above that level the groups
+ * have other representatives, see demote().  A call demotes half a frame on
+ * average.
+ */
+void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
+{
+	unsigned int level;
+
+	b->nr_free--;
+	if (b->unbinned) {
+		unbinned_del(b, off, 0);
+		__clear_bit(off, b->free);
+		return;
+	}
+	level = b->base[off].private + 1;
+	bin_del(b, off);
+	__clear_bit(off, b->free);
+	demote(b, off, level);
 }
 
 /**
@@ -328,6 +348,151 @@ int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 		i = (i + 1) & (words - 1);
 	}
 	return -1;
+}
+
+/* The first bit of each aligned group of 2^order bits: is any bit set, or all? */
+static __always_inline unsigned long fold(unsigned long word,
+					  unsigned int order, bool any)
+{
+	unsigned int l;
+
+	for (l = 0; l < order; l++)
+		word = any ? word | (word >> (1U << l)) : word & (word >> (1U << l));
+	return word;
+}
+
+/* Groups in word @i, by their first bits, that are free and in the selection. */
+static unsigned long groups_in(const struct mcube_bins *b,
+			       const unsigned long *sel, unsigned int order,
+			       unsigned int i)
+{
+	unsigned long word = b->free[i];
+
+	/* Most groups of a color are either free or in use. */
+	if (!(word & sel[i]))
+		return 0;
+	return fold(word, order, false) & fold(sel[i], order, true) &
+		(~0UL / (BIT(1U << order) - 1));
+}
+
+/**
+ * mcube_bins_has_group() - is a group of a selection wholly free?
+ * @b: the bins.
+ * @sel: bitmap, as for mcube_bins_take_groups().
+ * @order: as for mcube_bins_take_groups().
+ *
+ * Return: true if so; a guess if the call is not serialised.
+ */
+bool mcube_bins_has_group(const struct mcube_bins *b, const unsigned long *sel,
+			  unsigned int order)
+{
+	unsigned int i;
+
+	if (mcube_bins_top(b) < (int)order)
+		return false;
+	for (i = 0; i < BITS_TO_LONGS(1U << b->order); i++)
+		if (groups_in(b, sel, order, i))
+			return true;
+	return false;
+}
+
+/*
+ * Take a wholly free group of @n frames from the bins.  Its representative may
+ * stand for larger groups too.
+ */
+static void remove_group(struct mcube_bins *b, unsigned int first,
+			 unsigned int n)
+{
+	unsigned int off, top = 0;
+
+	for (off = first; off < first + n; off++) {
+		top = max_t(unsigned int, top, b->base[off].private);
+		bin_del(b, off);
+	}
+	b->free[BIT_WORD(first)] &= ~((BIT(n) - 1) << first % BITS_PER_LONG);
+	demote(b, first, top + 1);
+}
+
+/**
+ * mcube_bins_take_groups() - allocate groups out of a selection
+ * @b: the bins.
+ * @sel: bitmap of 2^order bits; a group must have one of these frames.
+ * @order: a group has 2^@order frames and is aligned; less than log2 of
+ *         BITS_PER_LONG.
+ * @first: filled in with the first frames of the groups.
+ * @nr: number of groups wanted.
+ *
+ * In a map without a table all aligned groups that have a frame of a color have
+ * the same colors.  Continues where the last frame was found.
+ *
+ * Return: number of groups; fewer than @nr if no more are wholly free.
+ */
+unsigned int mcube_bins_take_groups(struct mcube_bins *b,
+				    const unsigned long *sel,
+				    unsigned int order, u16 *first,
+				    unsigned int nr)
+{
+	unsigned int words = BITS_TO_LONGS(1U << b->order), i = b->word, left;
+	unsigned int n = 1U << order, got = 0, off;
+	unsigned long groups;
+
+	if (mcube_bins_top(b) < (int)order)
+		return 0;
+	/* @words is a power of two. */
+	for (left = words; left; left--, i = (i + 1) & (words - 1)) {
+		groups = groups_in(b, sel, order, i);
+		for (; groups && got < nr; groups &= groups - 1) {
+			off = i * BITS_PER_LONG + __ffs(groups);
+			first[got++] = off;
+			if (b->unbinned) {
+				unbinned_del(b, off, order);
+				b->free[i] &= ~((BIT(n) - 1) << off % BITS_PER_LONG);
+			} else {
+				remove_group(b, off, n);
+			}
+		}
+		if (got == nr)
+			break;
+	}
+	b->word = i;
+	b->nr_free -= got << order;
+	return got;
+}
+
+/**
+ * mcube_bins_put_group() - free a group of frames
+ * @b: the bins.
+ * @first: first frame of the group, which is aligned and wholly in use.
+ * @order: the group has 2^@order frames.
+ *
+ * If no other frame is free, the frames stay unbinned: a container that serves
+ * folios serves hints.  Else this does the same as mcube_bins_put() for one frame
+ * after the other, but need not compute the levels of all but the last frame.
+ *
+ * Return: the level of the largest free group that contains the frames.
+ */
+unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first,
+				  unsigned int order)
+{
+	bool unbinned = b->unbinned || !b->nr_free;
+	unsigned int n = 1U << order, i, level;
+
+	if (!b->nr_free)
+		memset(b->groups, 0, sizeof(b->groups));
+	bitmap_set(b->free, first, n);
+	b->nr_free += n;
+	level = reach(b, first);
+	if (unbinned) {
+		unbinned_add(b, order, level);
+		return level;
+	}
+	for (i = 0; i < n; i++) {
+		unsigned int mine = i < n - 1 ? ffz(i) : level;
+
+		note_rep(b, first + i, mine);
+		bin_add(b, first + i, mine);
+	}
+	return level;
 }
 
 /* Ascending order if @rnd is NULL, else a Fisher-Yates shuffle. */

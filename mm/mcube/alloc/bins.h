@@ -89,6 +89,14 @@ int mcube_bins_take(struct mcube_bins *b);
 int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 			 const unsigned long *sel2);
 void mcube_bins_remove(struct mcube_bins *b, unsigned int off);
+unsigned int mcube_bins_take_groups(struct mcube_bins *b,
+				    const unsigned long *sel,
+				    unsigned int order, u16 *first,
+				    unsigned int nr);
+bool mcube_bins_has_group(const struct mcube_bins *b, const unsigned long *sel,
+			  unsigned int order);
+unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first,
+				  unsigned int order);
 int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order);
 
 /**

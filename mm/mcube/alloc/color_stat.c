@@ -5,10 +5,22 @@
  * Copyright (C) 2026 The mcube authors
  *
  * A policy chooses a color that has enough free frames.  Only policies need
- * this count, and it costs an evaluation of the address map and an atomic
- * operation per page.  So frames are counted only while a policy is in force:
- * policy.c starts and stops the count, alloc.c, container.c and release.c
- * report frames, and each frame that is freed goes on to pcp.c.
+ * this count, and it costs an evaluation of the address map per page.  So
+ * frames are counted only while a policy is in force: policy.c starts and stops
+ * the count, alloc.c, hinted.c, container.c and release.c report frames, and
+ * each frame that is freed goes on to pcp.c.
+ *
+ * The counts of a zone would be cache lines that every CPU writes for each page.
+ * So a CPU counts by itself, and adds 16 frames of a color at a time:
+ *
+ *   CPU 0  color_delta[]   +3  -7  +15 --+
+ *   CPU 1  color_delta[]   -2  +9   +1   |  +16
+ *                                        v
+ *   zone   color_free[]    812 790 801 817 ...
+ *
+ * A policy reads the counts of the zone.  They may be wrong by 15 frames for each
+ * CPU, as the counters of vmstat are.  Where a color has so few frames that this
+ * matters, the counts of the CPUs are added to the number that is read.
  *
  * When the count starts, the containers that exist are added one by one while
  * pages are allocated and freed.  Each container knows under its lock whether
@@ -17,16 +29,29 @@
 
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
+#include <linux/cpumask.h>
+#include <linux/math.h>
+#include <linux/mcube_alloc.h>
 #include <linux/mcube_map.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 
+#include "color_stat.h"
 #include "internal.h"
 #include "policy.h"
 
 DEFINE_STATIC_KEY_FALSE(mcube_color_stat_key);
+
+/* What a CPU adds to color_free[] at a time. */
+#define BATCH	16
+
+/* A delta is below BATCH, and must have room for the frames of a bulk. */
+static_assert(BATCH + MCUBE_ALLOC_BULK <= S8_MAX);
 
 /* By offset, the color in a container whose first frame has color 0. */
 static u8 color_of[1U << MCUBE_MAX_ORDER];
@@ -40,11 +65,35 @@ static unsigned int color_at(const struct mcube_container *c, unsigned int off)
 	return color_of[off] ^ c->block_map.color_xor;
 }
 
+/* Interrupts are off; @nr is at most MCUBE_ALLOC_BULK, negative if frames left. */
+static void add(struct mcube_zone *mz, unsigned int color, int nr)
+{
+	s8 *delta;
+
+	/* With PREEMPT_RT a container's lock leaves preemption on. */
+	preempt_disable_nested();
+	delta = &this_cpu_ptr(mz->cpu)->color_delta[color];
+	*delta += nr;
+	if (unlikely(abs(*delta) >= BATCH)) {
+		atomic_add(*delta, &mz->color_free[color]);
+		*delta = 0;
+	}
+	preempt_enable_nested();
+}
+
+void __mcube_color_stat_color(struct mcube_container *c, unsigned int color,
+			      unsigned int nr)
+{
+	lockdep_assert_held(&c->lock);
+	if (c->counted)
+		add(c->mz, color, -(int)nr);
+}
+
 void __mcube_color_stat_taken(struct mcube_container *c, unsigned int off)
 {
 	lockdep_assert_held(&c->lock);
 	if (c->counted)
-		atomic_dec(&c->mz->color_free[color_at(c, off)]);
+		add(c->mz, color_at(c, off), -1);
 }
 
 void __mcube_color_stat_freed(struct mcube_container *c, unsigned int off)
@@ -53,8 +102,19 @@ void __mcube_color_stat_freed(struct mcube_container *c, unsigned int off)
 
 	lockdep_assert_held(&c->lock);
 	if (c->counted)
-		atomic_inc(&c->mz->color_free[color]);
+		add(c->mz, color, 1);
 	mcube_pcp_push(color, page_to_pfn(c->bins.base) + off);
+}
+
+/* The frames of a group that was freed are not for pcp.c: they stay together. */
+void __mcube_color_stat_groups(struct mcube_container *c, unsigned int off,
+			       unsigned int nr, int groups)
+{
+	lockdep_assert_held(&c->lock);
+	if (!c->counted)
+		return;
+	for (; nr; nr--, off++)
+		add(c->mz, color_at(c, off), groups);
 }
 
 void __mcube_color_stat_all(struct mcube_container *c, bool in)
@@ -87,6 +147,21 @@ static void count_in(struct mcube_container *c)
 	if (c->active)
 		__mcube_color_stat_all(c, true);
 	spin_unlock_irqrestore(&c->lock, flags);
+}
+
+/* No CPU counts any more. */
+static void reset(struct mcube_zone *mz)
+{
+	unsigned int i;
+	int cpu;
+
+	for (i = 0; i < ARRAY_SIZE(mz->color_free); i++)
+		atomic_set(&mz->color_free[i], 0);
+	for_each_possible_cpu(cpu) {
+		struct mcube_zone_cpu *zc = per_cpu_ptr(mz->cpu, cpu);
+
+		memset(zc->color_delta, 0, sizeof(zc->color_delta));
+	}
 }
 
 static void forget(struct mcube_container *c)
@@ -128,24 +203,53 @@ void mcube_color_stat_stop(void)
 {
 	struct mcube_zone *mz;
 	struct zone *zone;
-	unsigned int i;
 
 	static_branch_disable_cpuslocked(&mcube_color_stat_key);
 	/* A CPU that still counts has finished by then. */
 	synchronize_rcu();
 	mcube_lookup_each(forget);
 	guard(rcu)();
-	for_each_populated_zone(zone) {
+	/* A zone that has lost its memory meanwhile may get memory again. */
+	for_each_zone(zone) {
 		mz = rcu_dereference(zone->mcube);
-		for (i = 0; mz && i < ARRAY_SIZE(mz->color_free); i++)
-			atomic_set(&mz->color_free[i], 0);
+		if (mz)
+			reset(mz);
 	}
+}
+
+/**
+ * mcube_color_stat_exact() - free frames of a color, with those of all CPUs
+ * @mz: containers of the zone.
+ * @color: the color.
+ *
+ * Context: any; reads a cache line of each CPU.
+ * Return: number of frames, wrong only if frames are taken or freed meanwhile.
+ */
+int mcube_color_stat_exact(struct mcube_zone *mz, unsigned int color)
+{
+	int nr = atomic_read(&mz->color_free[color]), cpu;
+
+	for_each_possible_cpu(cpu)
+		nr += READ_ONCE(per_cpu_ptr(mz->cpu, cpu)->color_delta[color]);
+	return nr;
+}
+
+static unsigned int count(struct mcube_zone *mz, unsigned int color)
+{
+	int nr = atomic_read(&mz->color_free[color]);
+
+	if (nr < 2 * BATCH * (int)num_online_cpus())
+		nr = mcube_color_stat_exact(mz, color);
+	return max(nr, 0);
 }
 
 /**
  * mcube_color_stat_free() - free frames in the containers of a zone, by color
  * @zone: the zone.
  * @free: number of frames by color, filled in for each color of the map.
+ *
+ * A large number leaves out what each CPU has yet to add, less than BATCH frames;
+ * it is wrong by half at most.
  *
  * Context: a policy is in force.
  * Return: false if the mcube allocator does not serve the zone.
@@ -160,6 +264,6 @@ bool mcube_color_stat_free(struct zone *zone, unsigned int *free)
 	if (!mz)
 		return false;
 	for (color = 0; color < mcube_config.color.nr_values; color++)
-		free[color] = max(atomic_read(&mz->color_free[color]), 0);
+		free[color] = count(mz, color);
 	return true;
 }

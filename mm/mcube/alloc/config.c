@@ -11,7 +11,10 @@
 #include <linux/cpumask.h>
 #include <linux/jump_label.h>
 #include <linux/mcube_alloc.h>
+#include <linux/mmzone.h>
 #include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/vmstat.h>
 
 #include "internal.h"
 #include "policy.h"
@@ -45,6 +48,43 @@ unsigned long mcube_alloc_stat(enum mcube_stat stat)
 	return sum;
 }
 
+#ifdef CONFIG_SMP
+/**
+ * __mod_mcube_free_pages() - count free pages that enter or leave containers
+ * @zone: the zone.
+ * @delta: number of pages that enter; negative if they leave.
+ *
+ * Free pages in containers are part of NR_FREE_PAGES.  Both counters change
+ * alike, once for each page, so read the CPU's threshold once for both.
+ *
+ * Context: interrupts are off.
+ */
+void __mod_mcube_free_pages(struct zone *zone, int delta)
+{
+	struct per_cpu_zonestat __percpu *pcp = zone->per_cpu_zonestats;
+	int free, mcube;
+	bool within;
+	u32 t;
+
+	/* See __mod_node_page_state(). */
+	preempt_disable_nested();
+	t = __this_cpu_read(pcp->stat_threshold);
+	free = __this_cpu_read(pcp->vm_stat_diff[NR_FREE_PAGES]) + delta;
+	mcube = __this_cpu_read(pcp->vm_stat_diff[NR_FREE_MCUBE_PAGES]) + delta;
+	/* -t <= x <= t, in one comparison. */
+	within = (u32)(free + t) <= 2 * t && (u32)(mcube + t) <= 2 * t;
+	if (likely(within)) {
+		__this_cpu_write(pcp->vm_stat_diff[NR_FREE_PAGES], free);
+		__this_cpu_write(pcp->vm_stat_diff[NR_FREE_MCUBE_PAGES], mcube);
+	}
+	preempt_enable_nested();
+	if (unlikely(!within)) {
+		__mod_zone_page_state(zone, NR_FREE_PAGES, delta);
+		__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, delta);
+	}
+}
+#endif
+
 /**
  * mcube_container_pages() - size of a container
  *
@@ -54,3 +94,4 @@ unsigned int mcube_container_pages(void)
 {
 	return 1U << mcube_config.order;
 }
+

@@ -19,14 +19,14 @@
  *     |   |  mcube_zone_drain()             switching off, hibernation
  *     v   |
  *   mcube_container_take()
- *     |               |
- *     | no hint       | a hint
- *     v               v
+ *     |
+ *     v
  *   owned by a CPU    in a list that zone.c keeps, mz->level[0..order], or in
- *   (mz->cur)         no list while no frame is free; no CPU owns it
+ *   (struct           no list while no frame is free; no CPU owns it
+ *   mcube_zone_cpu)
  *     |     ^            ^     |
- *     |     |            |     |
- *     |     +------------|-----+  mcube_container_claim()
+ *     |     |            |     |  mcube_container_claim()     no hint
+ *     |     +------------|-----+  mcube_container_adopt()     a hint
  *     +------------------+        used up: mcube_container_own() of the next
  *
  * In the meantime alloc.c takes and frees its frames.
@@ -66,15 +66,19 @@
  *    to the freeing CPU.
  */
 
+#include <linux/align.h>
+#include <linux/bitmap.h>
 #include <linux/list.h>
 #include <linux/mcube_alloc.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/page-isolation.h>
 #include <linux/random.h>
+#include <linux/string.h>
 #include <linux/vmstat.h>
 
 #include "../../internal.h"
+#include "color_stat.h"
 #include "internal.h"
 #include "policy.h"
 
@@ -174,19 +178,6 @@ static struct page *take_block(struct zone *zone, u32 hint)
 	return NULL;
 }
 
-/* Is there a block at all?  A guess: zone->lock is not held. */
-static bool block_in_sight(struct zone *zone)
-{
-	unsigned int i, order;
-
-	for (order = mcube_config.order; order < NR_PAGE_ORDERS; order++)
-		for (i = 0; i < ARRAY_SIZE(block_types); i++)
-			if (!free_area_empty(&zone->free_area[order],
-					     block_types[i]))
-				return true;
-	return false;
-}
-
 /**
  * mcube_container_may_take() - could a block become a container now?
  * @zone: the zone.
@@ -195,7 +186,8 @@ static bool block_in_sight(struct zone *zone)
  */
 bool mcube_container_may_take(struct zone *zone)
 {
-	return block_in_sight(zone) && may_take(zone, 1U << mcube_config.order);
+	return mcube_zone_has_block(zone, mcube_config.order) &&
+		may_take(zone, 1U << mcube_config.order);
 }
 
 /**
@@ -243,14 +235,22 @@ struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
 	mcube_block_map_init(&c->block_map, pfn);
 	c->mz = mz;
 	c->owner = owner;
+	c->user = -1;
 	c->fill_order = fill_order;
 	c->key = key;
 	c->active = true;
 	spin_lock(&mz->lock);
 	list_add(&c->all, &mz->all);
 	mz->nr++;
-	mz->nr_exhausted = 0;
-	bitmap_zero(mz->exhausted, MCUBE_NR_KEYS);
+	/* Most often no key is exhausted; then the line stays unwritten. */
+	if (mz->nr_exhausted) {
+		WRITE_ONCE(mz->nr_exhausted, 0);
+		bitmap_zero(mz->exhausted, MCUBE_NR_KEYS);
+	}
+	if (mz->large.nr_exhausted) {
+		WRITE_ONCE(mz->large.nr_exhausted, 0);
+		memset(mz->large.exhausted, 0, sizeof(mz->large.exhausted));
+	}
 	spin_unlock(&mz->lock);
 	/* Filling takes long: from here on only users of this container wait. */
 	spin_unlock(&zone->lock);
@@ -306,6 +306,32 @@ struct mcube_container *mcube_container_claim(struct mcube_zone *mz,
 	return NULL;
 }
 
+/**
+ * mcube_container_adopt() - let a CPU own a container as it is
+ * @c: the container.
+ * @cpu: the CPU.
+ *
+ * Unlike mcube_container_claim() this does not put the frames into bins: the CPU
+ * takes them by hints.
+ *
+ * Context: RCU read side.
+ * Return: false if the container has an owner or no free frame by now.
+ */
+bool mcube_container_adopt(struct mcube_container *c, int cpu)
+{
+	unsigned long flags;
+	bool free;
+
+	spin_lock_irqsave(&c->lock, flags);
+	free = c->active && c->owner < 0 && c->bins.nr_free;
+	if (free) {
+		c->owner = cpu;
+		mcube_container_relist(c);
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	return free;
+}
+
 /* Another CPU may own @c by now, if @c was released and taken again. */
 static void disown(struct mcube_container *c, int cpu)
 {
@@ -325,18 +351,18 @@ static void disown(struct mcube_container *c, int cpu)
 
 /**
  * mcube_container_own() - let a CPU own a container instead of its last one
- * @mz: containers of the zone.
- * @c: the container, claimed or taken for the CPU; NULL for none.
+ * @slot: where the CPU keeps the container, in its struct mcube_zone_cpu.
+ * @c: the container, claimed, adopted or taken for the CPU; NULL for none.
  * @cpu: the CPU.
  *
  * Context: RCU read side.
  */
-void mcube_container_own(struct mcube_zone *mz, struct mcube_container *c,
-			 int cpu)
+void mcube_container_own(struct mcube_container **slot,
+			 struct mcube_container *c, int cpu)
 {
 	struct mcube_container *old;
 
-	old = xchg(per_cpu_ptr(mz->cur, cpu), c);
+	old = xchg(slot, c);
 	if (old && old != c)
 		disown(old, cpu);
 }
@@ -361,7 +387,10 @@ bool mcube_zone_covered(struct zone *zone)
  * @frames: bitmap of 2^MCUBE_MAX_ORDER bits, filled in: by offset, the frames
  *          that have one of the colors and are not free.
  *
- * Context: any but NMI.
+ * The frames may be taken or freed, and the container may be broken up, before
+ * the function returns.
+ *
+ * Context: any.
  * Return: page of the block's first frame; NULL if the block is not a
  * container.
  */
@@ -370,25 +399,23 @@ struct page *mcube_container_used(unsigned long pfn, const u8 *color,
 {
 	const unsigned long *sel, *unused;
 	struct mcube_container *c;
-	struct page *base = NULL;
 	unsigned int pages, i;
-	unsigned long flags;
 
 	guard(rcu)();
 	c = mcube_lookup(pfn);
-	if (!c)
+	/*
+	 * Without the container's lock: the lock would change its CPU for each
+	 * container that a policy looks at.  The block map of a descriptor never
+	 * changes, and the bits may change as soon as the function returns anyway.
+	 */
+	if (!c || !READ_ONCE(c->active))
 		return NULL;
 	pages = mcube_container_pages();
 	bitmap_zero(frames, pages);
-	spin_lock_irqsave(&c->lock, flags);
-	if (c->active) {
-		for (i = 0; i < nr; i++)
-			if (mcube_hint_select(mcube_hint_make(color[i], -1),
-					      &c->block_map, &sel, &unused))
-				bitmap_or(frames, frames, sel, pages);
-		bitmap_andnot(frames, frames, c->bins.free, pages);
-		base = c->bins.base;
-	}
-	spin_unlock_irqrestore(&c->lock, flags);
-	return base;
+	for (i = 0; i < nr; i++)
+		if (mcube_hint_select(mcube_hint_make(color[i], -1),
+				      &c->block_map, &sel, &unused))
+			bitmap_or(frames, frames, sel, pages);
+	bitmap_andnot(frames, frames, c->bins.free, pages);
+	return pfn_to_page(ALIGN_DOWN(pfn, pages));
 }

@@ -20,14 +20,19 @@
 
 #define pr_fmt(fmt) "mcube: " fmt
 
+#include <linux/cleanup.h>
 #include <linux/cpu.h>
+#include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/mcube_alloc.h>
+#include <linux/memory_hotplug.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/topology.h>
 
 #include "../map/map.h"
 #include "internal.h"
@@ -44,6 +49,36 @@ static void open_zone(struct mcube_zone *mz)
 	spin_unlock_irq(&mz->zone->lock);
 }
 
+static void free_zone(struct mcube_zone *mz)
+{
+	int cpu;
+
+	if (mz->cpu)
+		for_each_possible_cpu(cpu)
+			kfree(per_cpu_ptr(mz->cpu, cpu)->cursor);
+	free_percpu(mz->cpu);
+	kfree(mz);
+}
+
+/* What each CPU has of the zone; false if there is no memory. */
+static bool alloc_cpus(struct mcube_zone *mz)
+{
+	int cpu;
+
+	mz->cpu = alloc_percpu(struct mcube_zone_cpu);
+	if (!mz->cpu)
+		return false;
+	for_each_possible_cpu(cpu) {
+		struct mcube_zone_cpu *zc = per_cpu_ptr(mz->cpu, cpu);
+
+		zc->cursor = kcalloc_node(mcube_nr_keys(), sizeof(*zc->cursor),
+					  GFP_KERNEL, cpu_to_node(cpu));
+		if (!zc->cursor)
+			return false;
+	}
+	return true;
+}
+
 static int add_zone(struct zone *zone)
 {
 	struct mcube_zone *mz;
@@ -53,9 +88,8 @@ static int add_zone(struct zone *zone)
 	mz = kzalloc_node(sizeof(*mz), GFP_KERNEL, zone_to_nid(zone));
 	if (!mz)
 		return -ENOMEM;
-	mz->cur = alloc_percpu(struct mcube_container *);
-	if (!mz->cur) {
-		kfree(mz);
+	if (!alloc_cpus(mz)) {
+		free_zone(mz);
 		return -ENOMEM;
 	}
 	mcube_zone_init(mz, zone);
@@ -68,7 +102,7 @@ static int add_zone(struct zone *zone)
 /**
  * mcube_alloc_add_zones() - serve every zone that has pages by now
  *
- * Context: process, mem_hotplug_lock and mcube_control_lock held.
+ * Context: process, mcube_control_lock held.
  * Return: 0, or -ENOMEM if there was no memory for some of the zones.
  */
 int mcube_alloc_add_zones(void)
@@ -156,13 +190,36 @@ static void switch_off(void)
 	mcube_lookup_free();
 	list_for_each_entry_safe(mz, next, &zones, zones) {
 		list_del(&mz->zones);
-		free_percpu(mz->cur);
-		kfree(mz);
+		free_zone(mz);
 	}
 	free_offset_map(&mcube_config.color);
 	free_offset_map(&mcube_config.bank);
 	mcube_map_put();
 	mcube_config.map = NULL;
+}
+
+/*
+ * Descriptors for the sections that a zone spans by now.  For sections that
+ * come later, the memory notifier makes descriptors.
+ */
+static int cover_zone(struct zone *zone)
+{
+	unsigned long pfn, end;
+	unsigned int seq;
+	int ret = 0;
+
+	do {
+		seq = zone_span_seqbegin(zone);
+		pfn = zone->zone_start_pfn;
+		end = zone_end_pfn(zone);
+	} while (zone_span_seqretry(zone, seq));
+
+	for (; pfn < end && !ret; pfn = SECTION_ALIGN_UP(pfn + 1)) {
+		if (signal_pending(current))
+			return -EINTR;
+		ret = mcube_lookup_cover(pfn, 1);
+	}
+	return ret;
 }
 
 static int switch_on(void)
@@ -178,10 +235,12 @@ static int switch_on(void)
 		ret = make_fills();
 	for_each_populated_zone(zone)
 		if (!ret)
-			ret = mcube_lookup_cover(zone->zone_start_pfn,
-						 zone->spanned_pages);
+			ret = cover_zone(zone);
 	if (!ret)
 		ret = mcube_alloc_add_zones();
+	/* The last moment at which nothing has changed yet. */
+	if (!ret && signal_pending(current))
+		ret = -EINTR;
 	if (ret)
 		switch_off();
 	else
@@ -194,14 +253,15 @@ static int switch_on(void)
  * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0, -ENOMEM, or -EOPNOTSUPP if the container order is too large for an
- * offset map.
+ * Return: 0, -ENOMEM, -EINTR if a signal came before anything changed, or
+ * -EOPNOTSUPP if the container order is too large for an offset map.
  */
 int mcube_alloc_enable(bool on)
 {
-	int ret = 0;
+	int ret = mcube_policy_lock_interruptible();
 
-	mcube_policy_lock();
+	if (ret)
+		return ret;
 	if (on && !enabled)
 		ret = switch_on();
 	else if (!on && enabled)
@@ -235,16 +295,17 @@ void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order)
  * mcube_alloc_set_order() - choose the size of containers
  * @order: containers have 2^@order pages.
  *
- * Return: 0, -EBUSY while the allocator is on, or -ERANGE.
+ * Return: 0, -EBUSY while the allocator is on, -EINTR, or -ERANGE.
  */
 int mcube_alloc_set_order(unsigned int order)
 {
 	if (order < MCUBE_ORDER_MIN || order > MCUBE_ORDER_MAX)
 		return -ERANGE;
-	guard(mutex)(&mcube_control_lock);
-	if (enabled)
-		return -EBUSY;
-	mcube_config.order = order;
+	scoped_cond_guard(mutex_intr, return -EINTR, &mcube_control_lock) {
+		if (enabled)
+			return -EBUSY;
+		mcube_config.order = order;
+	}
 	return 0;
 }
 
@@ -257,10 +318,13 @@ unsigned int mcube_alloc_containers(void)
 {
 	struct mcube_zone *mz;
 	unsigned int nr = 0;
+	struct zone *zone;
 
-	guard(mutex)(&mcube_control_lock);
-	list_for_each_entry(mz, &zones, zones)
-		nr += READ_ONCE(mz->nr);
+	guard(rcu)();
+	for_each_populated_zone(zone) {
+		mz = rcu_dereference(zone->mcube);
+		nr += mz ? READ_ONCE(mz->nr) : 0;
+	}
 	return nr;
 }
 

@@ -11,7 +11,7 @@
  *
  *   hint, block map --> mcube_hint_select() --> bitmaps --> a frame in both
  *
- * alloc.c, container.c and buddy.c select frames in this way.
+ * hinted.c, container.c and buddy.c select frames in this way.
  */
 
 #include <linux/bitmap.h>

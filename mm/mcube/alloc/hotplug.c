@@ -5,9 +5,11 @@
  * Copyright (C) 2026 The mcube authors
  *
  *   memory       new sections get descriptors (lookup.c), new zones get a
- *                struct mcube_zone (control.c).  Offlining isolates pageblocks
- *                first, and isolation breaks up their containers (release.c).
- *   CPUs         a dead CPU no longer owns a container (container.c).
+ *                struct mcube_zone (control.c).  If the allocator is switched on
+ *                in between, MEM_ONLINE makes up for MEM_GOING_ONLINE.
+ *                Offlining isolates pageblocks first, and isolation breaks up
+ *                their containers (release.c).
+ *   CPUs         a dead CPU no longer owns containers (container.c).
  *   hibernation  the image needs the free pages, and finds them in the buddy
  *                lists only.  So all containers are broken up before, and no
  *                container is taken until hibernation is over (control.c).
@@ -21,6 +23,7 @@
 #include <linux/mmzone.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/suspend.h>
@@ -37,15 +40,15 @@ static int memory_callback(struct notifier_block *nb, unsigned long action,
 	if (!mcube_alloc_enabled())
 		return NOTIFY_OK;
 	switch (action) {
+	case MEM_ONLINE:
+		if (mcube_alloc_add_zones())
+			pr_warn("no memory for containers of a new zone\n");
+		fallthrough;
 	case MEM_GOING_ONLINE:
 		if (mcube_lookup_cover(arg->start_pfn, arg->nr_pages))
 			pr_warn("no memory for descriptors: no containers at pfn %#lx..%#lx\n",
 				arg->start_pfn,
 				arg->start_pfn + arg->nr_pages - 1);
-		break;
-	case MEM_ONLINE:
-		if (mcube_alloc_add_zones())
-			pr_warn("no memory for containers of a new zone\n");
 		break;
 	}
 	return NOTIFY_OK;
@@ -77,16 +80,27 @@ static struct notifier_block hibernation_nb = {
 
 static int cpu_dead(unsigned int cpu)
 {
+	struct mcube_zone_cpu *zc;
 	struct mcube_zone *mz;
 	struct zone *zone;
 
+	/* CPU hotplug excludes mcube_policy_lock(), so that cannot change. */
+	if (!mcube_alloc_enabled())
+		return 0;
 	/* A task that was making this CPU own a container has finished by then. */
 	synchronize_rcu();
 	guard(rcu)();
 	for_each_zone(zone) {
 		mz = rcu_dereference(zone->mcube);
-		if (mz)
-			mcube_container_own(mz, NULL, cpu);
+		if (!mz)
+			continue;
+		zc = per_cpu_ptr(mz->cpu, cpu);
+		mcube_container_own(&zc->cur, NULL, cpu);
+		mcube_container_own(&zc->home, NULL, cpu);
+		/* Other CPUs may search the container that it found last. */
+		if (zc->found)
+			WRITE_ONCE(zc->found->user, -1);
+		zc->found = NULL;
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 #ifndef _MM_MCUBE_ALLOC_INTERNAL_H
 #define _MM_MCUBE_ALLOC_INTERNAL_H
 
+#include <linux/cache.h>
 #include <linux/jump_label.h>
 #include <linux/mcube_map.h>
 #include <linux/mcube_hint.h>
@@ -24,13 +25,14 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/vmstat.h>
 
 #include "bins.h"
 
 struct mcube_policy;
 struct mutex;
 
-/* Keys of the search cursors: a color, or a bank if a hint names no color. */
+/* Keys of the search cursors, see mcube_nr_keys(). */
 #define MCUBE_NR_KEYS		(2 * MCUBE_MAX_VALUES)
 
 /**
@@ -55,6 +57,8 @@ struct mcube_block_map {
  * @active: the container holds its block.
  * @owner: CPU that allocates from the container, or -1.  Advice only: any CPU
  *         may take a frame from any container under @lock.
+ * @user: CPU whose search with a hint found the container last, or -1.  Advice
+ *        only: other CPUs search elsewhere; read and written without a lock.
  * @fill_order: order in which the frames enter the bins; set when the block was
  *              taken.
  * @key: variant of that order.
@@ -76,6 +80,7 @@ struct mcube_container {
 	spinlock_t lock;	/* everything but the lists */
 	bool active;
 	int owner;
+	int user;
 	enum mcube_fill_order fill_order;
 	u64 key;
 	struct mcube_block_map block_map;
@@ -90,10 +95,84 @@ struct mcube_container {
 	struct list_head all;
 };
 
+/* Largest folio that containers serve; bins.c finds a group within a word. */
+#define MCUBE_LARGE_MAX		4U
+
+/**
+ * struct mcube_large - where folios of several pages come from, see large.c
+ * @nr_exhausted: number of colors in @exhausted.
+ * @exhausted: by color, the least order of which the last full search found no
+ *             group; 0 if there is none.
+ * @cursor: by color, the container where the last search ended; may be inactive
+ *          by now.
+ * @missed: by color, number of containers in a row that had no group.
+ * @order: by color, order of the groups that @missed counts.
+ *
+ * Written under the lock of the zone.
+ */
+struct mcube_large {
+	unsigned int nr_exhausted;
+	u8 exhausted[MCUBE_MAX_VALUES];
+	struct mcube_container *cursor[MCUBE_MAX_VALUES];
+	unsigned int missed[MCUBE_MAX_VALUES];
+	u8 order[MCUBE_MAX_VALUES];
+};
+
+/**
+ * struct mcube_none - colors that a free list of the buddy allocator lacks
+ * @first: first entry of the list when @color was valid.
+ * @nr_free: free blocks of this order, of all types, at that time or later.
+ * @taken: number of blocks that searches took from the list lately.
+ * @color: colors that none of the first blocks of the list has.
+ *
+ * The buddy allocator does not say when a block is freed.  But a free block that
+ * is added at the head of the list changes the first entry, and a block that is
+ * added at the tail raises the number of free blocks.  Either makes @color
+ * invalid.  A block that is added at the tail while another block of the order is
+ * taken goes unnoticed until the next change.
+ */
+struct mcube_none {
+	struct list_head *first;
+	unsigned long nr_free;
+	unsigned int taken;
+	DECLARE_BITMAP(color, MCUBE_MAX_VALUES);
+};
+
+/**
+ * struct mcube_zone_cpu - what a CPU has of a zone
+ * @cur: container that the CPU owns, for requests without a hint; or NULL.
+ * @home: container that the CPU owns, for requests with a hint; or NULL.
+ * @found: container that the last search of the CPU found; may be inactive by
+ *         now.
+ * @foreign: counts requests whose cursor is at a container of another CPU.
+ * @cursor: by key, the container that the CPU took a frame from last; may be
+ *          inactive by now.  Memory of its own: with many colors and banks it
+ *          would make the percpu allocator add a chunk, which stays.
+ * @color_delta: by color, what the CPU has yet to add to mz->color_free; used
+ *               with interrupts off.
+ */
+struct mcube_zone_cpu {
+	struct mcube_container *cur;
+	struct mcube_container *home;
+	struct mcube_container *found;
+	unsigned int foreign;
+	struct mcube_container **cursor;
+#ifdef CONFIG_MCUBE_COLOR_STAT
+	s8 color_delta[MCUBE_MAX_VALUES];
+#endif
+};
+
 /**
  * struct mcube_zone - containers of one zone
  * @zone: the zone.
+ * @cpu: what each CPU has of the zone.
  * @open: containers may be taken; guarded by zone->lock.
+ * @nr_exhausted: number of bits set in @exhausted.
+ * @exhausted: keys for which the last full search found no frame.
+ * @unseen: exhausted keys for which blocks were taken since; these containers
+ *          may have frames that no search has seen.
+ * @cursor: by key, the container after which the next search of any CPU begins;
+ *          guarded by @lock, may be inactive by now.
  * @lock: guards the lists, the cursors and the exhausted bits.  Innermost:
  *        zone->lock, container lock, this lock.
  * @levels: bit l is set while level[l] has a container.
@@ -104,36 +183,40 @@ struct mcube_container {
  * @nr_spares: number of containers on the highest level.
  * @all: active containers.
  * @nr: number of active containers.
- * @nr_exhausted: number of bits set in @exhausted.
- * @exhausted: keys for which the last full search found no frame.
- * @cursor: by key, the container where the last search ended; written under
- *          @lock, may be inactive by now.
  * @missed: by key, number of containers in a row that did not match.
- * @cur: the container that a CPU owns.
+ * @large: exhausted, cursor and missed for groups of frames.
+ * @none: what buddy.c learned about the free lists of the zone, by type and
+ *        order; guarded by zone->lock.
  * @zones: link in the list of all zones, see control.c.
- * @color_free: free frames of the counted containers, by color.  All active
- *              containers are counted while a policy is in force, otherwise
- *              none is.
+ * @color_free: free frames of the counted containers, by color, but for the
+ *              differences that CPUs have in color_delta.  All active containers
+ *              are counted while a policy is in force, otherwise none is.
+ *
+ * What each page reads comes first and is seldom written.
  */
 struct mcube_zone {
 	struct zone *zone;
+	struct mcube_zone_cpu __percpu *cpu;
 	bool open;
+	unsigned int nr_exhausted;
+	DECLARE_BITMAP(exhausted, MCUBE_NR_KEYS);
+	DECLARE_BITMAP(unseen, MCUBE_NR_KEYS);
+	struct mcube_container *cursor[MCUBE_NR_KEYS];
 
-	spinlock_t lock;	/* the lists, cursors and exhausted bits */
+	/* the lists, cursors and exhausted bits */
+	spinlock_t lock ____cacheline_aligned_in_smp;
 	unsigned long levels;
 	struct list_head level[MCUBE_MAX_ORDER + 1];
 	unsigned int nr_spares;
 	struct list_head all;
 	unsigned int nr;
-	unsigned int nr_exhausted;
-	DECLARE_BITMAP(exhausted, MCUBE_NR_KEYS);
-	struct mcube_container *cursor[MCUBE_NR_KEYS];
 	unsigned int missed[MCUBE_NR_KEYS];
+	struct mcube_large large;
 
-	struct mcube_container * __percpu *cur;
+	struct mcube_none none[MIGRATE_PCPTYPES][NR_PAGE_ORDERS];
 	struct list_head zones;
 #ifdef CONFIG_MCUBE_COLOR_STAT
-	atomic_t color_free[MCUBE_MAX_VALUES];
+	atomic_t color_free[MCUBE_MAX_VALUES] ____cacheline_aligned_in_smp;
 #endif
 };
 
@@ -153,10 +236,10 @@ enum mcube_reason {
  *                the next color of the hop table.
  * @MCUBE_HOPPED: requests without a hint that were given the next color of the
  *                hop table.
- * @MCUBE_COLORED: pages allocated for a hint.
+ * @MCUBE_COLORED: pages and folios allocated for a hint.
  * @MCUBE_FALLBACK: order-0 movable requests that the allocator could not serve,
  *                  and requests whose hint it could not follow.
- * @MCUBE_UNCOVERED: movable requests of order > 0, which the allocator does not
+ * @MCUBE_UNCOVERED: movable requests of order > 0 that the allocator does not
  *                   serve.
  * @MCUBE_TAKEN: containers taken from the buddy lists.
  * @MCUBE_RELEASED: containers released: wholly free, while the zone had enough
@@ -200,6 +283,29 @@ extern struct mcube_config mcube_config;
 extern const char * const mcube_fill_order_names[MCUBE_NR_FILL_ORDERS];
 
 unsigned long mcube_alloc_stat(enum mcube_stat stat);
+
+#ifdef CONFIG_SMP
+void __mod_mcube_free_pages(struct zone *zone, int delta);
+#else
+static inline void __mod_mcube_free_pages(struct zone *zone, int delta)
+{
+	__mod_zone_page_state(zone, NR_FREE_PAGES, delta);
+	__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, delta);
+}
+#endif
+
+/**
+ * mcube_nr_keys() - keys of the search cursors
+ *
+ * A hint's key is its color, or the number of colors plus its bank if it names
+ * no color.
+ *
+ * Return: number of keys of the present map, at most MCUBE_NR_KEYS.
+ */
+static inline unsigned int mcube_nr_keys(void)
+{
+	return mcube_config.color.nr_values + mcube_config.bank.nr_values;
+}
 
 /* lookup.c */
 struct mcube_lookup_table {
@@ -297,12 +403,55 @@ static inline bool mcube_hint_select(u32 hint,
 	return *sel;
 }
 
+/**
+ * mcube_task_hint() - the hint of the current task
+ *
+ * Return: the hint; 0 in an interrupt or in reclaim, whose pages are not meant.
+ */
+static inline u32 mcube_task_hint(void)
+{
+	u32 hint = current->mcube_hint;
+
+	if (likely(!hint))
+		return 0;
+	return in_task() && !(current->flags & PF_MEMALLOC) ? hint : 0;
+}
+
 /* zone.c */
 void mcube_zone_init(struct mcube_zone *mz, struct zone *zone);
 void mcube_zone_move(struct mcube_container *c, int level);
 void __mcube_container_relist(struct mcube_container *c, int level);
 void mcube_set_block_type(struct page *page, int migratetype);
 unsigned int mcube_zone_max_spares(struct mcube_zone *mz);
+bool mcube_zone_has_block(struct zone *zone, unsigned int order);
+void mcube_large_set_exhausted(struct mcube_zone *mz, unsigned int color,
+			       unsigned int order);
+void __mcube_large_freed(struct mcube_container *c, unsigned int off,
+			 unsigned int level);
+
+/* Has no container a group of a color and order?  A guess without mz->lock. */
+static inline bool mcube_large_is_exhausted(const struct mcube_zone *mz,
+					    unsigned int color,
+					    unsigned int order)
+{
+	unsigned int from = READ_ONCE(mz->large.exhausted[color]);
+
+	return from && order >= from;
+}
+
+/**
+ * mcube_large_freed() - frames were freed: let searches for groups find them
+ * @c: the container, locked.
+ * @off: one of the frames.
+ * @level: level of the largest free group around it.
+ */
+static __always_inline void mcube_large_freed(struct mcube_container *c,
+					      unsigned int off,
+					      unsigned int level)
+{
+	if (unlikely(level && READ_ONCE(c->mz->large.nr_exhausted)))
+		__mcube_large_freed(c, off, level);
+}
 
 /**
  * mcube_container_relist() - move a container to the list that it belongs on
@@ -321,13 +470,40 @@ static inline bool mcube_container_relist(struct mcube_container *c)
 	return true;
 }
 
+/**
+ * mcube_container_usable() - is a pointer to a container still good?
+ * @c: the container, locked.
+ * @mz: containers of the zone that the pointer was found in.
+ *
+ * A pointer to a container may be older than the container.
+ *
+ * Return: false if the container is not active, or if memory hotplug has moved
+ * its block to another zone.
+ */
+static inline bool mcube_container_usable(const struct mcube_container *c,
+					  const struct mcube_zone *mz)
+{
+	return likely(c->active && c->mz == mz);
+}
+
 /* container.c */
 struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
 					     u32 hint);
 struct mcube_container *mcube_container_claim(struct mcube_zone *mz,
 					      unsigned int level, int cpu);
-void mcube_container_own(struct mcube_zone *mz, struct mcube_container *c,
-			 int cpu);
+bool mcube_container_adopt(struct mcube_container *c, int cpu);
+void mcube_container_own(struct mcube_container **slot,
+			 struct mcube_container *c, int cpu);
+
+/* hinted.c */
+struct page *mcube_hinted_alloc(struct mcube_zone *mz, u32 hint);
+unsigned int mcube_hinted_bulk(struct mcube_zone *mz, u32 hint,
+			       struct page **pages, unsigned int nr);
+void mcube_hinted_freed(struct mcube_container *c, unsigned long pfn);
+
+/* alloc.c */
+struct page *mcube_search_buddy(struct zone *zone, unsigned int order,
+				int migratetype);
 
 /* release.c */
 void mcube_shrink_spares(void);
@@ -336,110 +512,11 @@ bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
 			      enum mcube_reason reason);
 void mcube_zone_drain(struct mcube_zone *mz);
 
-#ifdef CONFIG_MCUBE_COLOR_STAT
-
 /* color_stat.c */
-DECLARE_STATIC_KEY_FALSE(mcube_color_stat_key);
-
-void __mcube_color_stat_taken(struct mcube_container *c, unsigned int off);
-void __mcube_color_stat_freed(struct mcube_container *c, unsigned int off);
-void __mcube_color_stat_all(struct mcube_container *c, bool in);
+#ifdef CONFIG_MCUBE_COLOR_STAT
 void mcube_color_stat_start(void);
 void mcube_color_stat_stop(void);
-
-/**
- * mcube_color_stat_taken() - count that a frame left a container
- * @c: the container, locked.
- * @off: the frame.
- */
-static __always_inline void mcube_color_stat_taken(struct mcube_container *c,
-						   unsigned int off)
-{
-	if (static_branch_unlikely(&mcube_color_stat_key))
-		__mcube_color_stat_taken(c, off);
-}
-
-/**
- * mcube_color_stat_freed() - count that a frame was freed into a container
- * @c: the container, locked.
- * @off: the frame.
- *
- * Remembers the frame for mcube_pcp_pop() as well.
- */
-static __always_inline void mcube_color_stat_freed(struct mcube_container *c,
-						   unsigned int off)
-{
-	if (static_branch_unlikely(&mcube_color_stat_key))
-		__mcube_color_stat_freed(c, off);
-}
-
-/**
- * mcube_color_stat_color() - count that a frame of a known color left
- * @c: the container, locked.
- * @color: color of the frame.
- */
-static __always_inline void mcube_color_stat_color(struct mcube_container *c,
-						   unsigned int color)
-{
-	if (static_branch_unlikely(&mcube_color_stat_key) && c->counted)
-		atomic_dec(&c->mz->color_free[color]);
-}
-
-/**
- * mcube_color_stat_all() - count the free frames of a container in or out
- * @c: the container, active, locked.
- * @in: true for a new container, false for a container that is broken up.
- */
-static inline void mcube_color_stat_all(struct mcube_container *c, bool in)
-{
-	if (static_branch_unlikely(&mcube_color_stat_key))
-		__mcube_color_stat_all(c, in);
-}
-
-/* pcp.c */
-void mcube_pcp_reset(unsigned int nr_colors);
-void mcube_pcp_push(u8 color, unsigned long pfn);
-unsigned long __mcube_pcp_pop(u8 color);
-
-/**
- * mcube_pcp_pop() - the frame of a color that this CPU freed last
- * @color: the color.
- *
- * Context: RCU read side, so that the number of colors does not change.
- * Return: the page frame number, perhaps in use by now; 0 if no frame is known.
- */
-static __always_inline unsigned long mcube_pcp_pop(unsigned int color)
-{
-	return static_branch_unlikely(&mcube_color_stat_key) ?
-		__mcube_pcp_pop(color) : 0;
-}
-
-#else /* CONFIG_MCUBE_COLOR_STAT */
-
-static inline void mcube_color_stat_taken(struct mcube_container *c,
-					  unsigned int off)
-{
-}
-
-static inline void mcube_color_stat_freed(struct mcube_container *c,
-					  unsigned int off)
-{
-}
-
-static inline void mcube_color_stat_color(struct mcube_container *c,
-					  unsigned int color)
-{
-}
-
-static inline void mcube_color_stat_all(struct mcube_container *c, bool in)
-{
-}
-
-static inline unsigned long mcube_pcp_pop(unsigned int color)
-{
-	return 0;
-}
-
+#else
 static inline void mcube_color_stat_start(void)
 {
 }
@@ -447,8 +524,7 @@ static inline void mcube_color_stat_start(void)
 static inline void mcube_color_stat_stop(void)
 {
 }
-
-#endif /* CONFIG_MCUBE_COLOR_STAT */
+#endif
 
 /* reserve.c */
 
@@ -500,6 +576,7 @@ static inline u32 mcube_reserve_hint(void)
 /* buddy.c */
 struct page *mcube_buddy_search(struct zone *zone, unsigned int order,
 				int migratetype, u32 hint);
+struct page *mcube_buddy_take_any(struct zone *zone, int migratetype);
 
 /* policy.c */
 extern struct mutex mcube_control_lock;

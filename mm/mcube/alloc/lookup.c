@@ -16,8 +16,10 @@
  *
  * While the allocator is on, the table only grows: no descriptor is moved or
  * freed under a reader.  A section has no containers if there was no memory for
- * its descriptors.  Writers hold mem_hotplug_lock and mcube_control_lock, see
- * policy.c.
+ * its descriptors.  Writers hold mcube_control_lock, see policy.c.
+ *
+ * The descriptors are allocated without the help of the OOM killer: switching
+ * the allocator on is to fail when memory is short, and not to wait for long.
  */
 
 #include <linux/memblock.h>
@@ -27,6 +29,8 @@
 #include <linux/slab.h>
 
 #include "internal.h"
+
+#define DESCRIPTOR_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 struct mcube_lookup_table __rcu *mcube_lookup_table;
 
@@ -42,7 +46,7 @@ static struct mcube_lookup_table *table_grow(struct mcube_lookup_table *old,
 
 	/* Room for memory that may be added later. */
 	nr = max(nr, pfn_to_section_nr(max_possible_pfn) + 1);
-	t = kvzalloc(struct_size(t, section, nr), GFP_KERNEL);
+	t = kvzalloc(struct_size(t, section, nr), DESCRIPTOR_GFP);
 	if (!t)
 		return NULL;
 	t->nr = nr;
@@ -62,7 +66,7 @@ static struct mcube_lookup_table *table_grow(struct mcube_lookup_table *old,
  * @start_pfn: first page frame.
  * @nr_pages: length of the range.
  *
- * Context: process, mem_hotplug_lock held.
+ * Context: process, mcube_control_lock held.
  * Return: 0, or -ENOMEM if part of the range has no descriptors.
  */
 int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
@@ -83,7 +87,7 @@ int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
 
 		if (t->section[nr] || !present_section_nr(nr))
 			continue;
-		c = kvcalloc(n, sizeof(*c), GFP_KERNEL);
+		c = kvcalloc(n, sizeof(*c), DESCRIPTOR_GFP);
 		if (!c)
 			return -ENOMEM;
 		for (i = 0; i < n; i++) {
@@ -91,6 +95,7 @@ int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
 			INIT_LIST_HEAD(&c[i].node);
 			INIT_LIST_HEAD(&c[i].all);
 			c[i].owner = -1;
+			c[i].user = -1;
 			c[i].level = -1;
 		}
 		/* Pairs with READ_ONCE() in mcube_lookup(). */
@@ -103,7 +108,7 @@ int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
  * mcube_lookup_each() - visit all descriptors
  * @fn: called with each descriptor, active or not; no descriptor is locked.
  *
- * Context: process, mem_hotplug_lock held, the mcube allocator on; sleeps.
+ * Context: process, mcube_control_lock held, the mcube allocator on; sleeps.
  */
 void mcube_lookup_each(void (*fn)(struct mcube_container *c))
 {

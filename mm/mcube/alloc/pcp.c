@@ -37,6 +37,7 @@
 #include <linux/percpu.h>
 #include <linux/string.h>
 
+#include "color_stat.h"
 #include "internal.h"
 
 /* All colors together: a MiB, about as much as the per-CPU page lists hold. */

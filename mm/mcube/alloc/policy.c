@@ -15,15 +15,16 @@
  *
  * Switching the allocator off disables all policies, newest first.
  *
- * Locks: the policy lock is cpus_read_lock(), mem_hotplug_lock and a mutex, in
- * this order; the memory notifier is called with the first two held.
+ * Locks: the policy lock is cpus_read_lock() and a mutex, in this order.  It
+ * keeps CPUs from coming or going, but not memory: offlining holds
+ * mem_hotplug_lock while it migrates pages, maybe for ever.  The memory
+ * notifier (hotplug.c) takes the mutex with mem_hotplug_lock held.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
 
 #include <linux/cpu.h>
 #include <linux/list.h>
-#include <linux/memory_hotplug.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
@@ -37,15 +38,32 @@ DEFINE_MUTEX(mcube_control_lock);
 static LIST_HEAD(policies);	/* in force, newest first */
 
 /**
- * mcube_policy_lock() - keep CPUs, memory and policies from coming or going
+ * mcube_policy_lock() - keep CPUs and policies from coming or going
  *
  * Context: process, sleeps.
  */
 void mcube_policy_lock(void)
 {
 	cpus_read_lock();
-	get_online_mems();
 	mutex_lock(&mcube_control_lock);
+}
+
+/**
+ * mcube_policy_lock_interruptible() - mcube_policy_lock() for a user's request
+ *
+ * Context: process, sleeps.
+ * Return: 0, or -EINTR without the lock if a signal came meanwhile.
+ */
+int mcube_policy_lock_interruptible(void)
+{
+	int ret;
+
+	/* Waits for one CPU to come or go at most. */
+	cpus_read_lock();
+	ret = mutex_lock_interruptible(&mcube_control_lock);
+	if (ret)
+		cpus_read_unlock();
+	return ret;
 }
 
 /**
@@ -56,27 +74,23 @@ void mcube_policy_lock(void)
 void mcube_policy_unlock(void)
 {
 	mutex_unlock(&mcube_control_lock);
-	put_online_mems();
 	cpus_read_unlock();
 }
 
 static int start(struct mcube_policy *p)
 {
-	int ret;
+	/* A policy that refuses does so before anything waits for RCU. */
+	int ret = p->prepare(mcube_config.map);
 
+	if (ret)
+		return ret;
 	INIT_LIST_HEAD(&p->request);
 	if (list_empty(&policies))
 		mcube_color_stat_start();
-	ret = p->start(mcube_config.map);
-	if (!ret) {
-		list_add(&p->node, &policies);
-		WRITE_ONCE(p->on, true);
-		return 0;
-	}
-	mcube_reserve_withdraw(p);
-	if (list_empty(&policies))
-		mcube_color_stat_stop();
-	return ret;
+	p->start(mcube_config.map);
+	list_add(&p->node, &policies);
+	WRITE_ONCE(p->on, true);
+	return 0;
 }
 
 static void stop(struct mcube_policy *p)
@@ -98,15 +112,21 @@ static void stop(struct mcube_policy *p)
  * @p: the policy; nothing happens if it is in force already.
  *
  * Context: process, sleeps.
- * Return: 0, -ENODEV if the allocator is off, or what the policy's start()
- * returns.
+ * Return: 0; -EINTR if a signal came before anything changed, -ENODEV if the
+ * allocator is off, or what the policy's prepare() returns.
  */
 int mcube_policy_enable(struct mcube_policy *p)
 {
-	guard(mcube_policy)();
+	int ret = mcube_policy_lock_interruptible();
+
+	if (ret)
+		return ret;
 	if (!mcube_config.map)
-		return -ENODEV;
-	return p->on ? 0 : start(p);
+		ret = -ENODEV;
+	else if (!p->on)
+		ret = start(p);
+	mcube_policy_unlock();
+	return ret;
 }
 
 /**
@@ -114,12 +134,18 @@ int mcube_policy_enable(struct mcube_policy *p)
  * @p: the policy; nothing happens if it is not in force.
  *
  * Context: process, sleeps.
+ * Return: 0, or -EINTR if a signal came before anything changed.
  */
-void mcube_policy_disable(struct mcube_policy *p)
+int mcube_policy_disable(struct mcube_policy *p)
 {
-	guard(mcube_policy)();
+	int ret = mcube_policy_lock_interruptible();
+
+	if (ret)
+		return ret;
 	if (p->on)
 		stop(p);
+	mcube_policy_unlock();
+	return 0;
 }
 
 /**

@@ -23,7 +23,6 @@
 #define _MM_MCUBE_ALLOC_POLICY_H
 
 #include <linux/bitmap.h>
-#include <linux/cleanup.h>
 #include <linux/list.h>
 #include <linux/mcube_map.h>
 #include <linux/mcube_hint.h>
@@ -39,8 +38,10 @@ struct zone;
 /**
  * struct mcube_policy - a placement policy
  * @name: name of the policy, the same as that of its directory in sysfs.
- * @start: puts the policy in force under a map; called with the policy lock
- *         held while free frames are counted by color.
+ * @prepare: computes what @start needs, or refuses the map; called with the
+ *           policy lock held, while the policy is off.
+ * @start: puts the policy in force under a map; called after @prepare with the
+ *         policy lock held, while free frames are counted by color.
  * @stop: ends what @start began; called with the policy lock held.  The
  *        allocator withdraws the policy's requests afterwards and waits for an
  *        RCU grace period.
@@ -49,7 +50,8 @@ struct zone;
  */
 struct mcube_policy {
 	const char *name;
-	int (*start)(const struct mcube_map *map);
+	int (*prepare)(const struct mcube_map *map);
+	void (*start)(const struct mcube_map *map);
 	void (*stop)(void);
 
 	/* private: guarded by the policy lock */
@@ -62,11 +64,10 @@ struct mcube_policy {
 
 /* policy.c */
 void mcube_policy_lock(void);
+int mcube_policy_lock_interruptible(void);
 void mcube_policy_unlock(void);
 int mcube_policy_enable(struct mcube_policy *p);
-void mcube_policy_disable(struct mcube_policy *p);
-
-DEFINE_LOCK_GUARD_0(mcube_policy, mcube_policy_lock(), mcube_policy_unlock())
+int mcube_policy_disable(struct mcube_policy *p);
 
 /**
  * mcube_policy_enabled() - is a policy in force?
@@ -91,6 +92,10 @@ bool mcube_color_stat_free(struct zone *zone, unsigned int *free);
 
 /* buddy.c */
 void mcube_buddy_count(struct zone *zone, unsigned int *found);
+
+/* large.c */
+unsigned int mcube_large_alloc_bulk(gfp_t gfp, unsigned int order,
+				    unsigned int nr, struct list_head *folios);
 
 /* container.c */
 bool mcube_container_may_take(struct zone *zone);

@@ -1,40 +1,94 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recoloring: migrate pages of the page cache to other colors
+ * Recoloring: migrate pages to other colors
  *
  * Copyright (C) 2026 The mcube authors
  *
- *   color of consecutive pages of a file             0 0 0 0 0 0
+ *   color of the pages that a policy gives           0 0 0 0 0 0
  *   hints by mcube_reserve_color() (0 is reserved)   1 2 3 4 5 6
  *   color after migrate_pages()                      1 2 3 4 5 6
  *
- * Each new page is allocated under a hint.  A page that cannot be migrated at
- * once stays where it is: a page that is locked, under writeback, not on an LRU
- * list or part of a larger folio, and every page once its node has no free
- * page.  A page whose neighbours have other colors is well placed already:
- * another task has recolored it.
+ * A policy says which pages shall move.  It moves them from a work item of its
+ * own, a few at a time:
+ *
+ *   mcube_recolor_grant()      how many pages may be tried now
+ *   mcube_recolor_isolate()    takes each page off its LRU list
+ *   mcube_recolor()            migrates these pages, each under a hint
+ *
+ * To copy a page costs more than many accesses to a badly placed page, so
+ * recoloring pays only if it is rare.  Users decide by what they read which
+ * pages are recolored.  So all policies together try MCUBE_RECOLOR_PER_SECOND
+ * pages at most in a second, which is a small part of one CPU.
+ *
+ * A page stays where it is if it cannot be migrated at once: a page that is
+ * locked, under writeback, pinned or not on an LRU list, and every page once its
+ * node has no free page.  Unevictable pages stay as well:
+ * who locks memory wants no page faults, and vm.compact_unevictable_allowed
+ * exists for that reason.
+ *
+ * A folio of several pages moves as a whole to the frames around the next color:
+ * four folios of four pages have 16 colors as well as 16 pages do.
  *
  * Policies call this file, see recolor.h.  No other file here uses it.
  */
 
+#include <linux/jiffies.h>
 #include <linux/list.h>
-#include <linux/mcube_alloc.h>
-#include <linux/mcube_map.h>
 #include <linux/mcube_hint.h>
 #include <linux/migrate.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/pagemap.h>
-#include <linux/pagevec.h>
 #include <linux/sched.h>
-#include <linux/swap.h>
+#include <linux/spinlock.h>
 
 #include "../../internal.h"
-#include "../map/map.h"
 #include "policy.h"
 #include "recolor.h"
 
+/* Pages tried in the second that began at @start, in jiffies. */
+static DEFINE_SPINLOCK(budget_lock);
+static struct {
+	unsigned long start;
+	unsigned int tried;
+} budget;
+
+/**
+ * mcube_recolor_grant() - how many pages may be tried now?
+ * @want: number of pages that the caller wants to try.
+ *
+ * Context: process.
+ * Return: number of pages, at most @want; 0 if no page is left until the next
+ * second.
+ */
+unsigned int mcube_recolor_grant(unsigned int want)
+{
+	scoped_guard(spinlock, &budget_lock) {
+		if (!budget.start || time_after_eq(jiffies, budget.start + HZ)) {
+			budget.start = jiffies;
+			budget.tried = 0;
+		}
+		want = min(want, MCUBE_RECOLOR_PER_SECOND - budget.tried);
+		budget.tried += want;
+	}
+	return want;
+}
+
+/**
+ * mcube_recolor_isolate() - take a page off its LRU list, to be recolored
+ * @folio: the page; the caller has a reference and keeps it.
+ * @list: list that the page is added to.
+ *
+ * Context: process.
+ * Return: true if the page is in @list now.
+ */
+bool mcube_recolor_isolate(struct folio *folio, struct list_head *list)
+{
+	return !folio_test_unevictable(folio) && !folio_test_mlocked(folio) &&
+		!folio_maybe_dma_pinned(folio) &&
+		isolate_folio_to_list(folio, list);
+}
+
 struct move {
-	struct mcube_dim color;
 	gfp_t gfp;
 	unsigned int next;
 };
@@ -42,80 +96,42 @@ struct move {
 static struct folio *new_folio(struct folio *src, unsigned long private)
 {
 	struct move *m = (struct move *)private;
-	unsigned int color = mcube_reserve_color(m->next++);
+	unsigned int color = mcube_reserve_color(m->next);
 	struct folio *folio;
 	u32 hint;
 
+	m->next += folio_nr_pages(src);
 	hint = mcube_hint_save(mcube_hint_make(color, -1) | MCUBE_HINT_FILE);
-	folio = __folio_alloc_node(m->gfp, 0, folio_nid(src));
+	folio = __folio_alloc_node(m->gfp, folio_order(src), folio_nid(src));
 	mcube_hint_restore(hint);
 	return folio;
 }
 
-static unsigned int color_of(const struct move *m, struct folio *folio)
-{
-	return mcube_dim_value(&m->color, folio_pfn(folio));
-}
-
-/* Does the page have the color of the page before it or after it? */
-static bool lies_in_segment(const struct move *m, struct folio_batch *batch,
-			    unsigned int i)
-{
-	unsigned int color = color_of(m, batch->folios[i]);
-
-	if (folio_batch_count(batch) == 1)
-		return true;
-	return (i && color_of(m, batch->folios[i - 1]) == color) ||
-		(i + 1 < folio_batch_count(batch) &&
-		 color_of(m, batch->folios[i + 1]) == color);
-}
-
-static void isolate_batch(const struct move *m, struct folio_batch *batch,
-			  struct list_head *list)
-{
-	unsigned int i;
-
-	for (i = 0; i < folio_batch_count(batch); i++)
-		if (!folio_test_large(batch->folios[i]) &&
-		    lies_in_segment(m, batch, i))
-			isolate_folio_to_list(batch->folios[i], list);
-}
-
 /**
- * mcube_recolor() - spread the cached pages of a file over the colors
- * @mapping: page cache of the file.
- * @pages: number of pages from the start of the file.
+ * mcube_recolor() - spread pages over the colors that are not reserved
+ * @list: pages of mcube_recolor_isolate(); empty afterwards.
+ * @gfp: where the pages may lie, as for their first allocation.
+ * @next: the pages get the colors from number *@next on; updated.
  *
- * Context: process, sleeps, no folio of the file locked or referenced.
+ * Context: process, sleeps, no folio locked.
  * Return: number of pages moved.
  */
-unsigned int mcube_recolor(struct address_space *mapping, unsigned long pages)
+unsigned int mcube_recolor(struct list_head *list, gfp_t gfp,
+			   unsigned int *next)
 {
-	struct mcube_map_info info;
-	unsigned int moved = 0, nr;
-	struct folio_batch batch;
-	struct move m = { };
-	pgoff_t next = 0;
-	LIST_HEAD(list);
+	struct move m = {
+		.gfp = (gfp | __GFP_THISNODE | __GFP_NORETRY | __GFP_NOWARN |
+			__GFP_NOMEMALLOC) & ~__GFP_RECLAIM,
+		.next = *next,
+	};
+	unsigned int moved = 0;
 
-	mcube_map_info(&info);
-	m.color = info.map.color;
-	m.gfp = (mapping_gfp_mask(mapping) | __GFP_THISNODE | __GFP_NORETRY |
-		 __GFP_NOWARN | __GFP_NOMEMALLOC) & ~__GFP_RECLAIM;
-	/* Pages read just now wait in a per-CPU batch for the LRU lists. */
-	lru_add_drain();
-	folio_batch_init(&batch);
-	while (filemap_get_folios(mapping, &next, pages - 1, &batch)) {
-		isolate_batch(&m, &batch, &list);
-		folio_batch_release(&batch);
-		if (!list_empty(&list)) {
-			nr = 0;
-			migrate_pages(&list, new_folio, NULL, (unsigned long)&m,
-				      MIGRATE_ASYNC, MR_MEMPOLICY_MBIND, &nr);
-			moved += nr;
-			putback_movable_pages(&list);
-		}
-		cond_resched();
-	}
+	if (list_empty(list))
+		return 0;
+	/* For this reason alone a folio is not split for want of a large one. */
+	migrate_pages(list, new_folio, NULL, (unsigned long)&m, MIGRATE_ASYNC,
+		      MR_NUMA_MISPLACED, &moved);
+	putback_movable_pages(list);
+	*next = m.next;
 	return moved;
 }

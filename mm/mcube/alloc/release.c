@@ -9,6 +9,8 @@
  *   shrink     mcube_shrink_spares(): fewer spares may be kept than before
  *   break up   a container that may have frames in use:
  *              mcube_container_break_up(): an allocation would fail
+ *              __mcube_alloc_yield_pageblock(): an allocation would take a piece
+ *              of a pageblock of another type
  *              __mcube_alloc_shrink(): compaction lacks pages
  *              __mcube_alloc_break_up_page(): isolation or memory failure needs
  *              the block
@@ -21,6 +23,8 @@
  * container.
  */
 
+#include <linux/align.h>
+#include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
@@ -35,10 +39,18 @@
 #include <linux/vmstat.h>
 
 #include "../../internal.h"
+#include "color_stat.h"
 #include "internal.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/mcube_alloc.h>
+
+/* Containers that one request breaks up at most. */
+#define BREAK_UP_SHIFT	3
+#define BREAK_UP_MAX	BIT(BREAK_UP_SHIFT)
+
+/* Spares examined for free neighbours. */
+#define SPARES_MAX	64
 
 /* Return the free frames to the buddy lists; the container leaves all lists. */
 static void break_up(struct mcube_container *c, enum mcube_reason reason)
@@ -132,14 +144,11 @@ void mcube_container_release(struct mcube_container *c)
 	spin_unlock_irqrestore(&zone->lock, flags);
 }
 
-/*
- * Order of the free group that a container must have to yield a block of
- * @order.  A block larger than a container comes about when wholly free
- * containers merge in the buddy lists.
- */
-static unsigned int group_order(unsigned int order)
+static bool has_group(struct mcube_container *c, const struct mcube_zone *mz,
+		      unsigned int order)
 {
-	return min(order, mcube_config.order);
+	return c && READ_ONCE(c->active) && READ_ONCE(c->mz) == mz &&
+		mcube_bins_top(&c->bins) >= (int)order;
 }
 
 /*
@@ -152,10 +161,15 @@ static struct mcube_container *owned_with(struct mcube_zone *mz,
 	struct mcube_container *c;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
-		c = READ_ONCE(*per_cpu_ptr(mz->cur, cpu));
-		if (c && READ_ONCE(c->active) && READ_ONCE(c->mz) == mz &&
-		    mcube_bins_top(&c->bins) >= (int)order)
+	/* A CPU that goes offline owns no container, see cpu_dead(). */
+	for_each_online_cpu(cpu) {
+		struct mcube_zone_cpu *zc = per_cpu_ptr(mz->cpu, cpu);
+
+		c = READ_ONCE(zc->home);
+		if (has_group(c, mz, order))
+			return c;
+		c = READ_ONCE(zc->cur);
+		if (has_group(c, mz, order))
 			return c;
 	}
 	return NULL;
@@ -175,25 +189,111 @@ static struct mcube_container *find_victim(struct mcube_zone *mz,
 	return c ?: owned_with(mz, order);
 }
 
+/*
+ * Is the block of container size at @pfn wholly free, in a container or in the
+ * buddy lists?  A guess.
+ */
+static bool block_is_free(struct mcube_zone *mz, unsigned long pfn)
+{
+	struct mcube_container *c = mcube_lookup(pfn);
+	struct page *page;
+
+	if (!c)
+		return false;
+	if (READ_ONCE(c->active))
+		return READ_ONCE(c->mz) == mz && mcube_bins_full(&c->bins);
+	page = pfn_to_page(pfn);
+	return page_zone(page) == mz->zone && PageBuddy(page) &&
+		buddy_order_unsafe(page) == mcube_config.order;
+}
+
+static bool all_free(struct mcube_zone *mz, unsigned long pfn, unsigned long nr)
+{
+	unsigned long end = pfn + nr;
+
+	for (; pfn < end; pfn += 1UL << mcube_config.order)
+		if (!block_is_free(mz, pfn))
+			return false;
+	return true;
+}
+
+/*
+ * A block larger than a container comes about when wholly free neighbours merge
+ * in the buddy lists.  Find a spare in such a block of @order.  Examines some
+ * spares; the next call examines others.
+ * Return: first frame of the block, or 0.
+ */
+static unsigned long find_neighbours(struct mcube_zone *mz, unsigned int order)
+{
+	struct list_head *spares = &mz->level[mcube_config.order];
+	unsigned long flags, pfn, found = 0;
+	unsigned int left = SPARES_MAX;
+	struct mcube_container *c;
+
+	if (order > mcube_config.order + BREAK_UP_SHIFT)
+		return 0;
+	spin_lock_irqsave(&mz->lock, flags);
+	list_for_each_entry(c, spares, node) {
+		pfn = ALIGN_DOWN(page_to_pfn(c->bins.base), 1UL << order);
+		if (all_free(mz, pfn, 1UL << order))
+			found = pfn;
+		if (found || !--left) {
+			list_rotate_to_front(&c->node, spares);
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&mz->lock, flags);
+	return found;
+}
+
+/* Break up the wholly free containers in a block; true if all of it is free. */
+static bool break_up_block(struct mcube_zone *mz, unsigned long pfn,
+			   unsigned int order, enum mcube_reason reason)
+{
+	unsigned long end = pfn + (1UL << order);
+	struct page *page = pfn_to_page(pfn);
+	struct mcube_container *c;
+
+	for (; pfn < end; pfn += 1UL << mcube_config.order) {
+		c = mcube_lookup(pfn);
+		spin_lock(&c->lock);
+		if (c->active && c->mz == mz && mcube_bins_full(&c->bins))
+			break_up(c, reason);
+		spin_unlock(&c->lock);
+	}
+	return PageBuddy(page) && buddy_order(page) >= order;
+}
+
 /**
  * mcube_container_break_up() - break up the container that yields most
  * @mz: containers of the zone; zone->lock is held, interrupts are off.
- * @order: least order of a free group in the container; a container smaller
- *         than that must be wholly free.
+ * @order: order of the block that is needed.
  * @reason: why, for the tracepoint.
  *
+ * Breaks up the container with the largest free group.  For a block that is
+ * larger than a container, breaks up neighbours that are wholly free.  Other CPUs
+ * may take frames meanwhile; after a few attempts the function gives up.
+ *
  * Context: RCU read side.
- * Return: true if a container was broken up.
+ * Return: true if the buddy lists have gained a block of @order.
  */
 bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
 			      enum mcube_reason reason)
 {
 	struct mcube_container *c;
+	unsigned int tries;
+	unsigned long pfn;
 	bool done = false;
 
 	lockdep_assert_held(&mz->zone->lock);
-	order = group_order(order);
-	while (!done && (c = find_victim(mz, order))) {
+	if (order > mcube_config.order) {
+		pfn = find_neighbours(mz, order);
+		return pfn && break_up_block(mz, pfn, order, reason);
+	}
+	for (tries = 0; !done && tries < BREAK_UP_MAX; tries++) {
+		c = find_victim(mz, order);
+		if (!c)
+			break;
 		spin_lock(&c->lock);
 		if (c->active && c->mz == mz &&
 		    mcube_bins_top(&c->bins) >= (int)order) {
@@ -203,6 +303,22 @@ bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
 		spin_unlock(&c->lock);
 	}
 	return done;
+}
+
+/*
+ * Containers with owners are left alone: a look at each CPU would take too long
+ * before each fallback.
+ */
+bool __mcube_alloc_yield_pageblock(struct zone *zone, unsigned int order)
+{
+	struct mcube_zone *mz;
+
+	order = max(order, pageblock_order);
+	guard(rcu)();
+	mz = rcu_dereference(zone->mcube);
+	return mz && READ_ONCE(mz->levels) >> min(order, mcube_config.order) &&
+		!mcube_zone_has_block(zone, order) &&
+		mcube_container_break_up(mz, order, MCUBE_REASON_PRESSURE);
 }
 
 bool __mcube_alloc_break_up(struct zone *zone, unsigned int order)
@@ -235,8 +351,11 @@ bool __mcube_alloc_has_order(struct zone *zone, unsigned int order)
 
 	guard(rcu)();
 	mz = rcu_dereference(zone->mcube);
-	order = group_order(order);
-	return mz && (READ_ONCE(mz->levels) >> order || owned_with(mz, order));
+	if (!mz)
+		return false;
+	if (order > mcube_config.order)
+		return find_neighbours(mz, order);
+	return READ_ONCE(mz->levels) >> order || owned_with(mz, order);
 }
 
 unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough)

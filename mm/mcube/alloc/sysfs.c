@@ -38,9 +38,8 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	if (ret == -EOPNOTSUPP)
 		pr_warn_ratelimited("alloc/enabled: no containers of order %u on this machine\n",
 				    mcube_config.order);
-	else if (ret)
-		pr_warn_ratelimited("alloc/enabled: no memory for descriptors (%d); stays off\n",
-				    ret);
+	else if (ret == -ENOMEM)
+		pr_warn_ratelimited("alloc/enabled: no memory for descriptors; stays off\n");
 	return ret ?: count;
 }
 
@@ -83,7 +82,7 @@ static ssize_t container_order_store(struct kobject *kobj,
 		ret = mcube_alloc_set_order(order);
 	if (ret == -EBUSY)
 		pr_warn_ratelimited("alloc/container_order: first write 0 to alloc/enabled\n");
-	else if (ret)
+	else if (ret != -EINTR && ret)
 		pr_warn_ratelimited("alloc/container_order: expected %u to %u\n",
 				    MCUBE_ORDER_MIN, MCUBE_ORDER_MAX);
 	return ret ?: count;

@@ -12,17 +12,25 @@
  *   level[order]   spares: containers that are wholly free
  *
  * container.c claims from the low levels, release.c breaks up from the high
- * levels, and alloc.c moves a container when its largest free group changes.
+ * levels, and alloc.c and hinted.c move a container when its largest free group
+ * changes.
+ *
+ * The zone also knows of which colors no container has a free group, so that
+ * large.c need not search for them.
  */
 
+#include <linux/align.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mcube_alloc.h>
+#include <linux/mcube_map.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/page-isolation.h>
 #include <linux/spinlock.h>
 
+#include "../../internal.h"
 #include "internal.h"
 
 /* Spares may make up one part in 2^6 of a zone, about 1.5 %. */
@@ -37,7 +45,7 @@
 
 /**
  * mcube_zone_init() - initialize a struct mcube_zone, without containers
- * @mz: zeroed memory, @mz->cur allocated; @mz->open stays false.
+ * @mz: zeroed memory, @mz->cpu allocated; @mz->open stays false.
  * @zone: the zone.
  */
 void mcube_zone_init(struct mcube_zone *mz, struct zone *zone)
@@ -110,4 +118,61 @@ unsigned int mcube_zone_max_spares(struct mcube_zone *mz)
 						    SPARE_SHIFT;
 
 	return zone_managed_pages(mz->zone) >> (shift + mcube_config.order);
+}
+
+/**
+ * mcube_zone_has_block() - is a large block free in the buddy lists?
+ * @zone: the zone.
+ * @order: least order of the block.
+ *
+ * Return: true if so; a guess unless zone->lock is held.
+ */
+bool mcube_zone_has_block(struct zone *zone, unsigned int order)
+{
+	int type;
+
+	for (; order < NR_PAGE_ORDERS; order++)
+		for (type = 0; type < MIGRATE_PCPTYPES; type++)
+			if (!free_area_empty(&zone->free_area[order], type))
+				return true;
+	return false;
+}
+
+/**
+ * mcube_large_set_exhausted() - note where folios cannot come from
+ * @mz: containers of the zone, mz->lock held.
+ * @color: the color.
+ * @order: least order of which no container has a group; 0 if there is none.
+ */
+void mcube_large_set_exhausted(struct mcube_zone *mz, unsigned int color,
+			       unsigned int order)
+{
+	struct mcube_large *l = &mz->large;
+
+	lockdep_assert_held(&mz->lock);
+	WRITE_ONCE(l->nr_exhausted, l->nr_exhausted + !!order -
+				    !!l->exhausted[color]);
+	WRITE_ONCE(l->exhausted[color], order);
+}
+
+/* See mcube_large_freed(). */
+void __mcube_large_freed(struct mcube_container *c, unsigned int off,
+			 unsigned int level)
+{
+	const struct mcube_dim *dim = &mcube_config.map->color;
+	unsigned long pfn = page_to_pfn(c->bins.base) + off, end;
+	struct mcube_zone *mz = c->mz;
+	unsigned int color;
+
+	level = min(level, MCUBE_LARGE_MAX);
+	pfn = ALIGN_DOWN(pfn, 1UL << level);
+	spin_lock(&mz->lock);
+	for (end = pfn + (1UL << level); pfn < end; pfn++) {
+		color = mcube_dim_value(dim, pfn);
+		if (!mcube_large_is_exhausted(mz, color, level))
+			continue;
+		mcube_large_set_exhausted(mz, color, 0);
+		WRITE_ONCE(mz->large.cursor[color], c);
+	}
+	spin_unlock(&mz->lock);
 }

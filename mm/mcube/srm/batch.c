@@ -13,6 +13,23 @@
  *   mapping_alloc_folio() ...... 1st: 16 pages from the page allocator, 15 kept
  *   mapping_alloc_folio() ...... 2nd to 16th: a page that was kept
  *   mcube_srm_batch_end()        pages that were not needed are freed
+ *
+ * A page that is kept is on no LRU list and charged to no cgroup, so nothing but
+ * its task can free it.  That does no harm while the task runs.  But a write()
+ * may wait for the fault on its source as long as another process likes, and
+ * thousands of tasks may wait at the same time.  So a task that goes to sleep
+ * frees what it keeps, as it submits the block requests that it has plugged, and
+ * allocates again when it has woken up:
+ *
+ *   schedule() -> sched_submit_work() -> mcube_srm_batch_release()
+ *
+ * This holds wherever the task sleeps: in balance_dirty_pages(), in a fault, in
+ * a file system, in reclaim.
+ *
+ * The same holds for larger folios, which come from containers
+ * (../alloc/large.c).  A batch has folios of one order.  Readahead and writes ask
+ * for smaller folios where the row begins or ends within a folio; these folios
+ * are allocated one by one.
  */
 
 #include <linux/cpuset.h>
@@ -27,6 +44,7 @@
 #include <linux/topology.h>
 #include <linux/writeback.h>
 
+#include "../alloc/policy.h"
 #include "internal.h"
 #include "reuse.h"
 
@@ -37,20 +55,53 @@ static bool has_policy(gfp_t gfp)
 		(gfp & __GFP_WRITE && !node_dirty_ok(NODE_DATA(numa_mem_id())));
 }
 
-static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp, pgoff_t index)
+static unsigned int alloc_bulk(gfp_t gfp, unsigned int order,
+			       unsigned long pages, struct list_head *folios)
 {
+	if (!order)
+		return alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
+					       min(pages, MCUBE_SRM_BATCH),
+					       folios, NULL);
+	pages = clamp(pages, 1UL << order, MCUBE_SRM_BATCH_LARGE);
+	return mcube_large_alloc_bulk(gfp, order, pages >> order,
+				      folios) << order;
+}
+
+/* A readahead window may reach beyond the end of the file, a write extends it. */
+static pgoff_t last_index(const struct mcube_srm_batch *batch, gfp_t gfp)
+{
+	loff_t size = i_size_read(batch->mapping->host);
+
+	if (gfp & __GFP_WRITE || !size)
+		return batch->last;
+	return min(batch->last, (pgoff_t)(size - 1) >> PAGE_SHIFT);
+}
+
+static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
+		       unsigned int order, pgoff_t index)
+{
+	pgoff_t last = last_index(batch, gfp), end = index + (1UL << order) - 1;
+	struct address_space *mapping = batch->mapping;
 	struct mcube_srm_choice c;
+	LIST_HEAD(folios);
 	unsigned int got;
 	u32 hint;
 
-	if (!mcube_srm_choose(&c, batch->mapping, index))
+	/* The next folio is larger: this folio lies where the row begins. */
+	if (order < READ_ONCE(mcube_srm_groups.order) && index & 1UL << order)
+		return;
+	/* A single page is not worth a batch, one larger folio is. */
+	if ((order ? end > last : end >= last) || has_policy(gfp) ||
+	    !mcube_srm_covers(mapping->host, gfp, order) ||
+	    !mcube_srm_choose(&c, mapping, index, order))
 		return;
 	hint = mcube_hint_save(c.hint);
-	got = alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
-				      min3(batch->last - index + 1,
-					   (unsigned long)c.left, MCUBE_SRM_BATCH),
-				      &batch->folios, NULL);
+	got = alloc_bulk(gfp, order, min(last - index + 1,
+					 (unsigned long)c.left), &folios);
 	hint = mcube_hint_restore(hint);
+	/* The task may have slept, which frees what lies in the batch. */
+	list_splice(&folios, &batch->folios);
+	batch->order = order;
 	batch->stat = c.stat;
 	/*
 	 * If no page was allocated, the segment stays: a single page may
@@ -60,27 +111,26 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp, pgoff_t index)
 }
 
 /*
- * The next page of a batch; an empty batch is filled first if that is possible.
+ * The next folio of a batch; an empty batch is filled first if that is possible.
  */
 static struct folio *take_batched(struct mcube_srm_batch *batch, gfp_t gfp,
-				  pgoff_t index)
+				  unsigned int order, pgoff_t index)
 {
-	struct address_space *mapping = batch->mapping;
 	struct folio *folio;
 
-	if (list_empty(&batch->folios) && index < batch->last &&
-	    mcube_srm_covers(mapping->host, gfp, 0) && !has_policy(gfp) &&
-	    !mcube_reuse_spreads(READ_ONCE(mapping->mcube_reuse)))
-		fill_batch(batch, gfp, index);
+	if (list_empty(&batch->folios))
+		fill_batch(batch, gfp, order, index);
 	folio = list_first_entry_or_null(&batch->folios, struct folio, lru);
-	if (folio)
-		list_del(&folio->lru);
+	if (!folio || batch->order != order)
+		return NULL;
+	list_del(&folio->lru);
 	return folio;
 }
 
 /**
  * mcube_srm_alloc_folio() - a folio for the page cache
  * @mapping: page cache of the file.
+ * @file: the descriptor that the folio is read in for; NULL if it is not known.
  * @gfp: flags, as for filemap_alloc_folio().
  * @order: order of the folio, as for filemap_alloc_folio().
  * @index: page index that the folio is for.
@@ -93,48 +143,86 @@ static struct folio *take_batched(struct mcube_srm_batch *batch, gfp_t gfp,
  * Context: process, as @gfp says.
  * Return: the folio, or NULL.
  */
-struct folio *mcube_srm_alloc_folio(struct address_space *mapping, gfp_t gfp,
+struct folio *mcube_srm_alloc_folio(struct address_space *mapping,
+				    const struct file *file, gfp_t gfp,
 				    unsigned int order, pgoff_t index)
 {
 	struct mcube_srm_batch *batch = current->mcube_srm_batch;
 	struct folio *folio = NULL;
+	bool spread = mcube_srm_spreads(mapping, file);
 
-	if (batch && batch->mapping == mapping && !order)
-		folio = take_batched(batch, gfp, index);
-	return folio ?: mcube_srm_place(mapping, gfp, order, index);
+	if (batch && batch->mapping == mapping && !spread)
+		folio = take_batched(batch, gfp, order, index);
+	return folio ?: mcube_srm_place(mapping, gfp, order, index, spread);
 }
 
-/* Free the pages that were not needed, as the file had some pages already. */
+/* Free the pages that were allocated ahead. */
 static void free_batch(struct mcube_srm_batch *batch)
 {
 	struct folio *folio, *next;
 
 	list_for_each_entry_safe(folio, next, &batch->folios, lru) {
-		mcube_srm_count(batch->stat, -1);
+		mcube_srm_count(batch->stat, -folio_nr_pages(folio));
 		list_del(&folio->lru);
 		folio_put(folio);
 	}
 }
 
-/* See mcube_srm_batch_begin(). */
-void __mcube_srm_batch_begin(struct mcube_srm_batch *batch,
-			     struct address_space *mapping, pgoff_t last)
+static void begin(struct mcube_srm_batch *batch, struct address_space *mapping,
+		  pgoff_t last, unsigned int advice)
 {
+	struct mcube_srm_batch *outer = current->mcube_srm_batch;
+
 	batch->mapping = mapping;
 	batch->last = last;
+	batch->advice = advice;
 	INIT_LIST_HEAD(&batch->folios);
-	batch->outer = current->mcube_srm_batch;
+	batch->outer = outer;
 	/*
 	 * The outer batch may wait long for the inner batch and keeps no pages
 	 * meanwhile.
 	 */
-	if (batch->outer)
-		free_batch(batch->outer);
+	if (outer)
+		free_batch(outer);
 	current->mcube_srm_batch = batch;
 }
 
+/* See mcube_srm_batch_begin().  Readahead follows the advice it is called with. */
+void __mcube_srm_batch_begin(struct mcube_srm_batch *batch,
+			     struct address_space *mapping, pgoff_t last)
+{
+	struct mcube_srm_batch *outer = current->mcube_srm_batch;
+
+	begin(batch, mapping, last, outer && outer->mapping == mapping ?
+				    outer->advice : MCUBE_ADVICE_NONE);
+}
+
+/**
+ * mcube_srm_advised_begin() - pages of a file come in under advice
+ * @batch: storage for the scope.
+ * @mapping: page cache of the file.
+ * @advice: enum mcube_advice, for all pages up to mcube_srm_batch_end().
+ *
+ * Context: process.
+ */
+void mcube_srm_advised_begin(struct mcube_srm_batch *batch,
+			     struct address_space *mapping, unsigned int advice)
+{
+	begin(batch, mapping, 0, advice);
+}
+
+/* See mcube_srm_batch_end().  The file may have had some of the pages already. */
 void __mcube_srm_batch_end(struct mcube_srm_batch *batch)
 {
 	current->mcube_srm_batch = batch->outer;
+	free_batch(batch);
+}
+
+/*
+ * See mcube_srm_batch_release().  Outer batches are empty.  The task is no longer
+ * running as far as the scheduler is concerned: freeing takes spinlocks alone.
+ */
+void __mcube_srm_batch_release(struct mcube_srm_batch *batch)
+{
 	free_batch(batch);
 }

@@ -19,7 +19,7 @@
  * 2^k pages, at the price of 2^k times the share of the cache.  If the hash of
  * a sliced cache mixes in higher bits, the colors of a group are not adjacent.
  * If the lowest bits of the frame number do not matter for the color, a group
- * has fewer colors.  While the policy is on, files get no folios larger than a
+ * has fewer colors.  While the policy is on, streams get no folios larger than a
  * group allows, since these would have colors of several groups.
  *
  * The first groups can be reserved for files: memory of programs hops over the
@@ -34,6 +34,7 @@
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "color_group.h"
@@ -82,25 +83,26 @@ int mcube_color_groups_init(struct mcube_color_groups *groups,
 
 /**
  * mcube_color_groups_init_auto() - divide the colors of a map for large folios
- * @groups: filled in, with the highest order that leaves @least groups; with
- *          order 0 if no order above 1 leaves so many.
+ * @groups: filled in, with the highest order that leaves groups of at most @most
+ *          colors.
  * @dim: colors of the map.
- * @least: least number of groups.
+ * @most: most colors of a group: the reserved colors, which all streams share;
+ *        0 is as good as 1.
  *
- * With @least at 16 a group has at most a sixteenth of the cache, as pages of
- * one color have in a cache of 16 colors.  Folios of two pages are not worth
- * it: each folio is searched for in the buddy lists, while pages are allocated
- * by the batch.
+ * A stream has the reserved colors, whether it uses one color after the other or
+ * all of them at once.  So folios that have all reserved colors cost no more of
+ * the cache than single pages do, and are the cheapest.
  *
  * Return: 0; -ERANGE if there are fewer than two groups.
  */
 int mcube_color_groups_init_auto(struct mcube_color_groups *groups,
-				 const struct mcube_dim *dim, unsigned int least)
+				 const struct mcube_dim *dim, unsigned int most)
 {
 	unsigned int order;
 
-	for (order = MCUBE_GROUP_ORDER_MAX; order > 1; order--)
-		if (!mcube_color_groups_init(groups, dim, order) && groups->nr >= least)
+	for (order = MCUBE_GROUP_ORDER_MAX; order; order--)
+		if (!mcube_color_groups_init(groups, dim, order) &&
+		    groups->per <= max(most, 1U))
 			return 0;
 	return mcube_color_groups_init(groups, dim, 0);
 }

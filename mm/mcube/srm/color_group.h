@@ -36,7 +36,7 @@ struct mcube_color_groups {
 int mcube_color_groups_init(struct mcube_color_groups *groups,
 			    const struct mcube_dim *dim, unsigned int order);
 int mcube_color_groups_init_auto(struct mcube_color_groups *groups,
-				 const struct mcube_dim *dim, unsigned int least);
+				 const struct mcube_dim *dim, unsigned int most);
 void mcube_color_groups_reserve(struct mcube_color_groups *groups,
 				unsigned int share, unsigned int shares,
 				unsigned long *colors);

@@ -7,7 +7,7 @@
  * Switching on divides the colors of the address map into groups, requests that
  * the allocator reserve the first groups and let memory hop over the other
  * colors, and enables the static key.  Switching off disables the key and waits
- * for the work item of reclaim.c.  The allocator then withdraws the requests
+ * for the work items of reclaim.c and spread.c.  The allocator then withdraws the requests
  * and waits for a grace period, in which CPUs that still choose colors finish.
  */
 
@@ -19,36 +19,41 @@
 
 #include "../alloc/policy.h"
 #include "internal.h"
+#include "spread.h"
 
 static struct mcube_policy policy;
 
-static int start(const struct mcube_map *map)
+/* Colors that the policy reserves; set by prepare(). */
+static DECLARE_BITMAP(reserved, MCUBE_MAX_VALUES);
+
+static int prepare(const struct mcube_map *map)
 {
-	DECLARE_BITMAP(reserved, MCUBE_MAX_VALUES);
 	const struct mcube_dim *dim = &map->color;
-	int ret;
 
 	if (dim->nr_values < 2)
 		return -EOPNOTSUPP;
-	ret = mcube_srm_select_init(dim, reserved);
-	if (ret)
-		return ret;
-	mcube_srm_config.nr_colors = dim->nr_values;
+	return mcube_srm_select_init(dim, reserved);
+}
+
+static void start(const struct mcube_map *map)
+{
+	mcube_srm_config.nr_colors = map->color.nr_values;
 	mcube_srm_config.epoch++;
 	mcube_reserve_request(&policy, reserved);
 	mcube_reserve_hop(&policy, mcube_srm_config.vm_hop);
 	static_branch_enable_cpuslocked(&mcube_srm_key);
-	return 0;
 }
 
 static void stop(void)
 {
 	static_branch_disable_cpuslocked(&mcube_srm_key);
 	mcube_srm_reclaim_stop();
+	mcube_srm_spread_stop();
 }
 
 static struct mcube_policy policy = {
 	.name = "srm",
+	.prepare = prepare,
 	.start = start,
 	.stop = stop,
 };
@@ -58,16 +63,15 @@ static struct mcube_policy policy = {
  * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0; -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the address
+ * Return: 0; -EINTR if a signal came before anything changed, -ENODEV if the
+ * mcube allocator is off, -EOPNOTSUPP if the address
  * map has only one color, -ERANGE if group_order needs more colors than the map
  * has, or a map without a table.
  */
 int mcube_srm_enable(bool on)
 {
-	if (on)
-		return mcube_policy_enable(&policy);
-	mcube_policy_disable(&policy);
-	return 0;
+	return on ? mcube_policy_enable(&policy) :
+		    mcube_policy_disable(&policy);
 }
 
 /**
@@ -82,11 +86,16 @@ bool mcube_srm_enabled(void)
 
 static int set_while_off(unsigned int *what, unsigned int value)
 {
-	guard(mcube_policy)();
+	int ret = mcube_policy_lock_interruptible();
+
+	if (ret)
+		return ret;
 	if (mcube_policy_enabled(&policy))
-		return -EBUSY;
-	*what = value;
-	return 0;
+		ret = -EBUSY;
+	else
+		*what = value;
+	mcube_policy_unlock();
+	return ret;
 }
 
 /**
@@ -95,7 +104,7 @@ static int set_while_off(unsigned int *what, unsigned int value)
  *         MCUBE_GROUP_ORDER_AUTO.
  *
  * Context: process, sleeps.
- * Return: 0, or -EBUSY while the policy is on.
+ * Return: 0, -EBUSY while the policy is on, or -EINTR.
  */
 int mcube_srm_set_group_order(unsigned int order)
 {
@@ -108,7 +117,7 @@ int mcube_srm_set_group_order(unsigned int order)
  *         whole color groups.
  *
  * Context: process, sleeps.
- * Return: 0, or -EBUSY while the policy is on.
+ * Return: 0, -EBUSY while the policy is on, or -EINTR.
  */
 int mcube_srm_set_reserve(unsigned int share)
 {
@@ -120,11 +129,17 @@ int mcube_srm_set_reserve(unsigned int share)
  * @on: true if they hop.
  *
  * Context: process, sleeps.
+ * Return: 0, or -EINTR.
  */
-void mcube_srm_set_hop(bool on)
+int mcube_srm_set_hop(bool on)
 {
-	guard(mcube_policy)();
+	int ret = mcube_policy_lock_interruptible();
+
+	if (ret)
+		return ret;
 	mcube_srm_config.vm_hop = on;
 	if (mcube_policy_enabled(&policy))
 		mcube_reserve_hop(&policy, on);
+	mcube_policy_unlock();
+	return 0;
 }

@@ -110,7 +110,7 @@ unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
 /* control.c */
 int mcube_srm_enable(bool on);
 bool mcube_srm_enabled(void);
-void mcube_srm_set_hop(bool on);
+int mcube_srm_set_hop(bool on);
 int mcube_srm_set_group_order(unsigned int order);
 int mcube_srm_set_reserve(unsigned int share);
 
@@ -122,9 +122,12 @@ unsigned int mcube_srm_select(unsigned int tl);
 
 /*
  * Most pages that a task may hold in a batch while it reads or writes.  A
- * segment changes to the next color of its group after this many pages.
+ * segment of single pages changes to the next color of its group after this many
+ * pages.
  */
 #define MCUBE_SRM_BATCH		16UL
+/* The same for larger folios: the window of readahead. */
+#define MCUBE_SRM_BATCH_LARGE	32UL
 
 /**
  * struct mcube_srm_choice - the color chosen for the next pages of a file
@@ -147,12 +150,14 @@ struct mcube_srm_choice {
 };
 
 bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
-		      pgoff_t index);
+		      pgoff_t index, unsigned int order);
 void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 		      bool served);
+bool mcube_srm_spreads(const struct address_space *mapping,
+		       const struct file *file);
 bool mcube_srm_covers(const struct inode *inode, gfp_t gfp, unsigned int order);
 struct folio *mcube_srm_place(struct address_space *mapping, gfp_t gfp,
-			      unsigned int order, pgoff_t index);
+			      unsigned int order, pgoff_t index, bool spread);
 
 /**
  * mcube_srm_has_mempolicy() - may the task's pages come from another node?
@@ -168,9 +173,15 @@ static inline bool mcube_srm_has_mempolicy(void)
 #endif
 }
 
+/* batch.c */
+void mcube_srm_advised_begin(struct mcube_srm_batch *batch,
+			     struct address_space *mapping, unsigned int advice);
+
 /* reclaim.c */
 void mcube_srm_reclaim(int nid, const struct mcube_color_groups *groups,
 		       unsigned int group, unsigned long nr);
+unsigned long mcube_srm_reclaim_next(int nid, unsigned long start,
+				     unsigned long end);
 void mcube_srm_reclaim_stop(void);
 
 #endif /* _MM_MCUBE_SRM_INTERNAL_H */

@@ -15,7 +15,7 @@
  *     longer than tl pages .............. segment of the file, or by page index
  *     shorter ........................... segment of the task, for many files
  *     read again and again (reuse.c) .... hops over the colors
- *     executed (reuse.c) ................ hops over the colors
+ *     page is executed (reuse.c) ........ hops over the colors
  *   all else: anonymous memory, shmem ... hops over the colors, page by page,
  *                                         but not over reserved colors
  *
@@ -60,6 +60,7 @@
 #include <linux/mcube_srm.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/pgtable.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/stat.h>
@@ -115,25 +116,27 @@ static __always_inline void choose_group(struct mcube_srm_choice *c,
 
 /* See mcube_srm_choose(); inline, as single pages pass here one by one. */
 static __always_inline bool choose(struct mcube_srm_choice *c,
-				   struct address_space *mapping, pgoff_t index)
+				   struct address_space *mapping, pgoff_t index,
+				   unsigned int order, bool spread)
 {
-	unsigned int color;
+	unsigned int color, i;
 
 	/* Color groups change a grace period after the policy went off. */
 	guard(rcu)();
 	if (!static_branch_likely(&mcube_srm_key))
 		return false;
 	c->epoch = mcube_srm_config.epoch;
-	if (mcube_reuse_spreads(READ_ONCE(mapping->mcube_reuse))) {
-		/* The file is a working set: its pages hop, as memory does. */
+	if (spread) {
+		/* The page is used again: it hops, as memory does. */
 		c->segment = NULL;
 		c->left = 1;
 		c->stat = MCUBE_SRM_HOPPED;
 		color = mcube_reserve_color(index);
 	} else {
 		choose_group(c, mapping, index);
-		color = mcube_color_group_color(&mcube_srm_groups, c->group,
-						c->left / MCUBE_SRM_BATCH);
+		/* The first color of a folio's colors stands for the others. */
+		i = c->left / MCUBE_SRM_BATCH & ~((1U << order) - 1);
+		color = mcube_color_group_color(&mcube_srm_groups, c->group, i);
 	}
 	c->hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
 	return true;
@@ -157,18 +160,19 @@ static __always_inline void chosen(const struct mcube_srm_choice *c,
 }
 
 /**
- * mcube_srm_choose() - choose the color for the next pages of a file
+ * mcube_srm_choose() - choose the color for the next pages of a stream
  * @c: filled in.
  * @mapping: page cache of the file.
  * @index: page index of the first of these pages.
+ * @order: order of the folios that the pages will be in.
  *
  * Context: process.
  * Return: false if the policy was switched off meanwhile.
  */
 bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
-		      pgoff_t index)
+		      pgoff_t index, unsigned int order)
 {
-	return choose(c, mapping, index);
+	return choose(c, mapping, index, order, false);
 }
 
 /**
@@ -185,10 +189,51 @@ void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 	chosen(c, nr, served);
 }
 
+/* What the call, or else the descriptor, says of the pages that it needs. */
+static unsigned int advice_of(const struct mcube_srm_batch *batch,
+			      const struct file *file)
+{
+	if (batch && batch->advice != MCUBE_ADVICE_NONE)
+		return batch->advice;
+	return file && file->f_mode & FMODE_NOREUSE ? MCUBE_ADVICE_CONFINE :
+						      MCUBE_ADVICE_NONE;
+}
+
+/**
+ * mcube_srm_spreads() - shall pages of a file hop over the colors?
+ * @mapping: page cache of the file.
+ * @file: the descriptor that pages are read in for; NULL if it is not known.
+ *
+ * Return: true if the file or the page fault says so; false if the pages belong
+ * to a segment.
+ */
+bool mcube_srm_spreads(const struct address_space *mapping,
+		       const struct file *file)
+{
+	const struct mcube_srm_batch *batch = current->mcube_srm_batch;
+
+	if (batch && batch->mapping != mapping)
+		batch = NULL;
+	return mcube_reuse_spreads(READ_ONCE(mapping->mcube_reuse),
+				   advice_of(batch, file));
+}
+
+static unsigned int max_order(struct address_space *mapping, bool spread,
+			      unsigned int order)
+{
+	if (spread)
+		return order;
+	return max(min(order, mcube_srm_groups.order),
+		   mapping_min_folio_order(mapping));
+}
+
 /**
  * mcube_srm_max_order() - the order that a folio may have
  * @mapping: page cache of the file.
  * @order: the order that the folio would have without the policy.
+ *
+ * A file that is read again and again, or executed, has all colors, and so has
+ * any folio of it that is as large as the order of the page cache allows.
  *
  * Return: the lesser of @order and the order of the color groups, but not less
  * than the file demands.
@@ -196,8 +241,40 @@ void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 unsigned int mcube_srm_max_order(struct address_space *mapping,
 				 unsigned int order)
 {
-	return max(min(order, mcube_srm_groups.order),
-		   mapping_min_folio_order(mapping));
+	return max_order(mapping, mcube_srm_spreads(mapping, NULL), order);
+}
+
+/* Is the file too large to be spread because it is read again and again? */
+static bool is_stream(const struct inode *inode)
+{
+	return is_long(inode, mcube_srm_config.nr_colors *
+			      READ_ONCE(mcube_srm_config.reuse));
+}
+
+/**
+ * mcube_srm_max_ra_order() - the order that folios may have in readahead
+ * @ractl: the readahead.
+ * @order: the order that the folios would have without the policy.
+ *
+ * Folios of a whole PMD are what MADV_HUGEPAGE asks for.  Readahead by itself
+ * enlarges its folios step by step, and so gets no further than the color group.
+ * A file that could be spread one day (reuse.c) gets single pages, which can be
+ * moved to other colors.
+ *
+ * Return: the order, not less than the file demands.
+ */
+unsigned int mcube_srm_max_ra_order(const struct readahead_control *ractl,
+				    unsigned int order)
+{
+	struct address_space *mapping = ractl->mapping;
+	bool spread;
+
+	if (order >= PMD_ORDER)
+		return order;
+	spread = mcube_srm_spreads(mapping, ractl->file);
+	if (!spread && !is_stream(mapping->host))
+		return mapping_min_folio_order(mapping);
+	return max_order(mapping, spread, order);
 }
 
 /**
@@ -224,12 +301,13 @@ bool mcube_srm_covers(const struct inode *inode, gfp_t gfp, unsigned int order)
  * @gfp: flags, as for filemap_alloc_folio().
  * @order: order of the folio, as for filemap_alloc_folio().
  * @index: page index that the folio is for.
+ * @spread: the folio hops over the colors instead of joining a segment.
  *
  * Context: process, as @gfp says.
  * Return: the folio, or NULL.
  */
 struct folio *mcube_srm_place(struct address_space *mapping, gfp_t gfp,
-			      unsigned int order, pgoff_t index)
+			      unsigned int order, pgoff_t index, bool spread)
 {
 	struct folio *folio;
 	struct mcube_srm_choice c;
@@ -239,7 +317,7 @@ struct folio *mcube_srm_place(struct address_space *mapping, gfp_t gfp,
 		mcube_srm_count(MCUBE_SRM_UNCOVERED, 1);
 		return filemap_alloc_folio_noprof(gfp, order);
 	}
-	if (!choose(&c, mapping, index))
+	if (!choose(&c, mapping, index, order, spread))
 		return filemap_alloc_folio_noprof(gfp, order);
 	hint = mcube_hint_save(c.hint);
 	folio = filemap_alloc_folio_noprof(gfp, order);

@@ -40,6 +40,7 @@
 
 #include <linux/align.h>
 #include <linux/bitmap.h>
+#include <linux/cgroup.h>
 #include <linux/list.h>
 #include <linux/mcube_map.h>
 #include <linux/mcube_hint.h>
@@ -47,6 +48,7 @@
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mmzone.h>
+#include <linux/numa.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -80,23 +82,68 @@ static struct request {
  */
 #define LOOK_MAX	32
 
-/* Where the last search ended. */
-static unsigned long next_pfn;
+/* By node: where the last search ended. */
+static unsigned long next_pfn[MAX_NUMNODES];
 
-/* Update what memory.min and memory.low protect; parents come first. */
-static void calculate_protection(void)
+/**
+ * mcube_srm_reclaim_next() - the block to search next
+ * @nid: node of the blocks.
+ * @start: first page frame of the first block of the node.
+ * @end: first page frame behind the last block; more than @start.
+ *
+ * Context: the work item, or a test that names nodes that do not exist.
+ * Return: first page frame of the block; the blocks of a node come in turn.
+ */
+unsigned long mcube_srm_reclaim_next(int nid, unsigned long start,
+				     unsigned long end)
 {
-	struct mem_cgroup *memcg = NULL;
+	unsigned long pfn = next_pfn[nid];
 
-	while ((memcg = mem_cgroup_iter(NULL, memcg, NULL)))
-		mem_cgroup_calculate_protection(NULL, memcg);
+	if (pfn < start || pfn >= end)
+		pfn = start;
+	next_pfn[nid] = pfn + mcube_container_pages();
+	return pfn;
 }
 
-/* Has the folio's cgroup no more memory than its memory.min or memory.low? */
-static bool is_protected(struct folio *folio)
+#ifdef CONFIG_MEMCG
+/*
+ * Update what memory.min and memory.low protect of a cgroup's memory.  What is
+ * left for a cgroup follows from what is left for its parent.
+ */
+static void calculate_protection(struct mem_cgroup *memcg)
+{
+	struct cgroup *cgroup = memcg->css.cgroup;
+	struct cgroup_subsys_state *css;
+	int level;
+
+	for (level = 1; level < cgroup->level; level++) {
+		css = rcu_dereference(cgroup_ancestor(cgroup, level)->subsys[memory_cgrp_id]);
+		/* NULL for a cgroup that has been removed. */
+		if (css)
+			mem_cgroup_calculate_protection(NULL, mem_cgroup_from_css(css));
+	}
+	mem_cgroup_calculate_protection(NULL, memcg);
+}
+#else
+static void calculate_protection(struct mem_cgroup *memcg)
+{
+}
+#endif
+
+/*
+ * Has the folio's cgroup no more memory than its memory.min or memory.low?  Few
+ * of all cgroups have pages among those that are looked at, and these pages often
+ * lie together: @known is the cgroup that was met last.
+ */
+static bool is_protected(struct folio *folio, struct mem_cgroup **known)
 {
 	struct mem_cgroup *memcg = folio_memcg(folio);
 
+	if (!memcg)
+		return false;
+	if (memcg != *known)
+		calculate_protection(memcg);
+	*known = memcg;
 	return mem_cgroup_below_min(NULL, memcg) ||
 		mem_cgroup_below_low(NULL, memcg);
 }
@@ -133,7 +180,8 @@ static bool is_oldest(struct folio *folio)
 }
 #endif
 
-static bool isolate_page(struct page *page, struct list_head *list)
+static bool isolate_page(struct page *page, struct mem_cgroup **known,
+			 struct list_head *list)
 {
 	struct folio *folio = page_folio(page);
 	bool got = false;
@@ -142,7 +190,8 @@ static bool isolate_page(struct page *page, struct list_head *list)
 	if (!is_used_up(folio) || !folio_try_get(folio))
 		return false;
 	if (page_folio(page) == folio && !folio_test_large(folio) &&
-	    is_used_up(folio) && is_oldest(folio) && !is_protected(folio))
+	    is_used_up(folio) && is_oldest(folio) &&
+	    !is_protected(folio, known))
 		got = folio_isolate_lru(folio);
 	if (got)
 		list_add(&folio->lru, list);
@@ -156,6 +205,7 @@ static unsigned long isolate_block(unsigned long pfn, const struct request *w,
 				   struct list_head *list)
 {
 	DECLARE_BITMAP(frames, BIT(MCUBE_MAX_ORDER));
+	struct mem_cgroup *known = NULL;
 	unsigned long got = 0;
 	struct page *base;
 	unsigned int off;
@@ -168,7 +218,7 @@ static unsigned long isolate_block(unsigned long pfn, const struct request *w,
 		return 0;
 	for_each_set_bit(off, frames, mcube_container_pages()) {
 		++*looked;
-		got += isolate_page(base + off, list);
+		got += isolate_page(base + off, &known, list);
 		if (got == want)
 			break;
 	}
@@ -178,22 +228,19 @@ static unsigned long isolate_block(unsigned long pfn, const struct request *w,
 static void reclaim_work_fn(struct work_struct *work)
 {
 	unsigned long block = mcube_container_pages();
-	unsigned long start, end, looked = 0, freed = 0;
+	unsigned long start, end, pfn, looked = 0, freed = 0;
 	LIST_HEAD(list);
 	struct request w;
 
 	scoped_guard(spinlock, &request_lock)
 		w = request;
-	calculate_protection();
 	start = ALIGN(node_start_pfn(w.nid), block);
 	end = ALIGN_DOWN(node_end_pfn(w.nid), block);
 	while (freed < w.nr && looked < w.nr * LOOK_MAX && start < end &&
 	       static_branch_likely(&mcube_srm_key)) {
-		if (next_pfn < start || next_pfn >= end)
-			next_pfn = start;
-		if (isolate_block(next_pfn, &w, w.nr - freed, &looked, &list))
+		pfn = mcube_srm_reclaim_next(w.nid, start, end);
+		if (isolate_block(pfn, &w, w.nr - freed, &looked, &list))
 			freed += reclaim_pages(&list);
-		next_pfn += block;
 		cond_resched();
 	}
 	this_cpu_add(mcube_srm_stats.nr[MCUBE_SRM_RECLAIMED], freed);

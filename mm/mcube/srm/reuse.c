@@ -26,28 +26,51 @@
  * turn, reads that may not wait (as reads of io_uring), and mapped files, which
  * are read without a call.
  *
- * The text of a program is used again and again, by every task that runs it.
- * So a file that is mapped to be executed is treated as if the first advice
- * below had been given, unless other advice has been.  A program that knows
- * better says so by posix_fadvise(); the latest advice wins:
+ * Advice.  A program that knows better says so by posix_fadvise().  Pages are
+ * shared by all who read the file, so what one reader says must not decide for
+ * the others.  Advice binds the descriptor that gave it.  The advice binds the
+ * file, and thus all its readers, only if it comes from a task that may write
+ * the file: such a task could give the file other contents as well.
  *
- *   POSIX_FADV_WILLNEED, the whole file ... all colors in turn, from now on
- *   POSIX_FADV_NOREUSE .................... never more than its segments
- *   POSIX_FADV_NORMAL ..................... as above
+ *   POSIX_FADV_NOREUSE ....... of a reader: what this descriptor reads in keeps
+ *                              to its segments (FMODE_NOREUSE), and its reads do
+ *                              not count above.  Of a writer: the whole file,
+ *                              for all readers.
+ *   POSIX_FADV_WILLNEED ...... the whole file.  Of a reader: what this call reads
+ *                              in hops.  Of a writer: the file, from now on.
+ *   POSIX_FADV_NORMAL ........ as without advice
+ *
+ * Programs.  The text of a program is used again and again by every task that
+ * runs it, whether or not one task reads it twice.  What counts is that a page is
+ * executed, not that it may be: anybody can map his own stream with PROT_EXEC and
+ * then read it, by the mapping or by read().  So a page is text if it comes in by
+ * the fault of an instruction fetch, as does the readahead that starts with the
+ * fault.  All else that comes in keeps to its segments.  To get around this a task
+ * must jump into its data every few dozen pages, and gains no more than by a copy
+ * of the data in anonymous memory, which hops at any time.  Advice goes before.
  *
  * None of this is in the paper.
  */
 
 #include <linux/atomic.h>
+#include <linux/cred.h>
 #include <linux/fadvise.h>
 #include <linux/fs.h>
 #include <linux/mcube_srm.h>
+#include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched.h>
 
-#include "../alloc/recolor.h"
 #include "internal.h"
 #include "reuse.h"
+#include "spread.h"
+
+/* If that cannot be now, the file counts as read for the first time. */
+static void ask_to_spread(struct address_space *mapping, u32 reuse, u64 pages)
+{
+	if (!mcube_srm_spread(mapping, pages))
+		cmpxchg(&mapping->mcube_reuse, reuse, mcube_reuse_forget(reuse));
+}
 
 /**
  * __mcube_srm_read() - a file is read from its start
@@ -76,43 +99,34 @@ void __mcube_srm_read(const struct kiocb *iocb)
 			cmpxchg(&mapping->mcube_reuse, old, mcube_reuse_forget(old));
 		return;
 	}
-	if (!pages)
+	if (!pages || iocb->ki_filp->f_mode & FMODE_NOREUSE)
 		return;
 	new = mcube_reuse_begin(old, current->pid, now, limit);
 	/* Another task begins the file at this moment, or gives advice. */
 	if (cmpxchg(&mapping->mcube_reuse, old, new) != old)
 		return;
-	if (!mcube_reuse_spreads(old) && mcube_reuse_spreads(new))
-		this_cpu_add(mcube_srm_stats.nr[MCUBE_SRM_RECOLORED],
-			     mcube_recolor(mapping, pages));
+	if (!mcube_reuse_spreads(old, MCUBE_ADVICE_NONE) &&
+	    mcube_reuse_spreads(new, MCUBE_ADVICE_NONE))
+		ask_to_spread(mapping, new, pages);
 }
 
-/**
- * __mcube_srm_program() - a file is mapped to be executed
- * @mapping: page cache of the file.
- *
- * Context: process.
- */
-void __mcube_srm_program(struct address_space *mapping)
+/* May the task decide for all who use the file?  As for madvise(MADV_PAGEOUT). */
+static bool may_decide(const struct file *file)
 {
-	u32 reuse = READ_ONCE(mapping->mcube_reuse);
-
-	while (mcube_reuse_advice(reuse) == MCUBE_ADVICE_NONE &&
-	       !try_cmpxchg(&mapping->mcube_reuse, &reuse,
-			    mcube_reuse_advise(reuse, MCUBE_ADVICE_SPREAD)))
-		;
+	if (file->f_mode & FMODE_WRITE)
+		return true;
+	/* A stacked file system asks with the rights of its mounter. */
+	if (current_cred() != current_real_cred())
+		return false;
+	return inode_owner_or_capable(file_mnt_idmap(file), file_inode(file)) ||
+		!inode_permission(file_mnt_idmap(file), file_inode(file), MAY_WRITE);
 }
 
-/**
- * __mcube_srm_advise() - a program says what it does with a file
- * @mapping: page cache of the file.
- * @offset: first byte that the advice is for.
- * @len: number of bytes, 0 for all that follow.
- * @advice: POSIX_FADV_*.
- */
-void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
-			loff_t len, int advice)
+/* See mcube_srm_advise_begin(); sleeps. */
+void __mcube_srm_advise(struct mcube_srm_batch *batch, const struct file *file,
+			loff_t offset, loff_t len, int advice)
 {
+	struct address_space *mapping = file->f_mapping;
 	u32 reuse = READ_ONCE(mapping->mcube_reuse);
 	unsigned int said;
 
@@ -124,6 +138,7 @@ void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
 		if (offset || len)
 			return;
 		said = MCUBE_ADVICE_SPREAD;
+		mcube_srm_advised_begin(batch, mapping, said);
 		break;
 	case POSIX_FADV_NOREUSE:
 		said = MCUBE_ADVICE_CONFINE;
@@ -131,7 +146,20 @@ void __mcube_srm_advise(struct address_space *mapping, loff_t offset,
 	default:
 		return;
 	}
+	if (!may_decide(file))
+		return;
 	while (!try_cmpxchg(&mapping->mcube_reuse, &reuse,
 			    mcube_reuse_advise(reuse, said)))
 		;
+}
+
+/* See mcube_srm_fault_begin(). */
+void __mcube_srm_fault(struct mcube_srm_batch *batch,
+		       const struct vm_fault *vmf)
+{
+	struct file *file = vmf->vma->vm_file;
+
+	mcube_srm_advised_begin(batch, file->f_mapping,
+				file->f_mode & FMODE_NOREUSE ?
+				MCUBE_ADVICE_CONFINE : MCUBE_ADVICE_EXECUTED);
 }

@@ -16,11 +16,14 @@
  * @MCUBE_ADVICE_NONE: no advice, or none that matters here.
  * @MCUBE_ADVICE_SPREAD: the whole file will be needed; it may have all colors.
  * @MCUBE_ADVICE_CONFINE: the file is used once; it keeps to its segments.
+ * @MCUBE_ADVICE_EXECUTED: nothing was said, but the page is executed.  Never the
+ *                         advice of a file.
  */
 enum mcube_advice {
 	MCUBE_ADVICE_NONE,
 	MCUBE_ADVICE_SPREAD,
 	MCUBE_ADVICE_CONFINE,
+	MCUBE_ADVICE_EXECUTED,
 };
 
 #define MCUBE_REUSE_STAMP_BITS	20
@@ -112,18 +115,23 @@ static inline u32 mcube_reuse_forget(u32 reuse)
 }
 
 /**
- * mcube_reuse_spreads() - shall the pages of a file have all colors?
+ * mcube_reuse_spreads() - shall a page of a file have any color?
  * @reuse: packed state of the file.
+ * @said: enum mcube_advice, by the descriptor or the call that needs the page.
+ *        It goes before the advice of the file, which all who use it share.
  *
- * Return: true if the pages shall have all colors.
+ * Return: true if the page shall hop over all colors.
  */
-static inline bool mcube_reuse_spreads(u32 reuse)
+static inline bool mcube_reuse_spreads(u32 reuse, unsigned int said)
 {
 	unsigned int advice = mcube_reuse_advice(reuse);
 
-	return advice == MCUBE_ADVICE_SPREAD ||
-	       (advice == MCUBE_ADVICE_NONE &&
-		mcube_reuse_times(reuse) >= MCUBE_REUSE_ENOUGH);
+	if (said == MCUBE_ADVICE_SPREAD || said == MCUBE_ADVICE_CONFINE)
+		advice = said;
+	if (advice != MCUBE_ADVICE_NONE)
+		return advice == MCUBE_ADVICE_SPREAD;
+	return said == MCUBE_ADVICE_EXECUTED ||
+	       mcube_reuse_times(reuse) >= MCUBE_REUSE_ENOUGH;
 }
 
 #endif /* _MM_MCUBE_SRM_REUSE_H */

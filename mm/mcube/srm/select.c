@@ -189,9 +189,11 @@ unsigned int mcube_srm_select(unsigned int tl)
 static int divide(const struct mcube_dim *dim)
 {
 	unsigned int order = mcube_srm_config.group_order;
+	unsigned int reserved = dim->nr_values * mcube_srm_config.reserve /
+				MCUBE_SHARES;
 
 	return order == MCUBE_GROUP_ORDER_AUTO ?
-		mcube_color_groups_init_auto(&mcube_srm_groups, dim, MCUBE_SHARES) :
+		mcube_color_groups_init_auto(&mcube_srm_groups, dim, reserved) :
 		mcube_color_groups_init(&mcube_srm_groups, dim, order);
 }
 

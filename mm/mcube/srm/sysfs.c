@@ -140,7 +140,7 @@ static ssize_t set_fixed(const char *name, size_t count, unsigned int value,
 {
 	int ret = set(value);
 
-	if (ret)
+	if (ret == -EBUSY)
 		pr_warn_ratelimited("srm/%s: first write 0 to srm/enabled\n",
 				    name);
 	return ret ?: count;
@@ -197,7 +197,7 @@ static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
 	int ret = parse_switch("vm_hop", buf, count, &on);
 
 	if (!ret)
-		mcube_srm_set_hop(on);
+		ret = mcube_srm_set_hop(on);
 	return ret ?: count;
 }
 

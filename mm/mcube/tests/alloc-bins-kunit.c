@@ -191,6 +191,58 @@ static void bins_against_brute_force(struct kunit *test)
 	}
 }
 
+/*
+ * Groups of four frames, each with one frame of a selection of eight, from
+ * frames in bins and from unbinned frames.
+ */
+static void take_and_put_groups(struct kunit *test, bool unbinned)
+{
+	struct bins_test *t = test->priv;
+	struct mcube_bins *b = fresh(t, MCUBE_MAX_ORDER);
+	DECLARE_BITMAP(sel, MCUBE_MAX_PAGES);
+	unsigned int i, n = FRAMES / 8;
+	u16 off;
+
+	if (unbinned)
+		mcube_bins_fill_unbinned(b);
+	else
+		fill(t, MCUBE_FILL_SHUFFLE);
+	memset(t->free, true, sizeof(t->free));
+	bitmap_zero(sel, FRAMES);
+	for (i = 5; i < FRAMES; i += 8)
+		__set_bit(i, sel);
+	for (i = 0; i < n; i++) {
+		KUNIT_ASSERT_TRUE(test, mcube_bins_has_group(b, sel, 2));
+		KUNIT_ASSERT_EQ(test, mcube_bins_take_groups(b, sel, 2, &off, 1), 1);
+		KUNIT_ASSERT_EQ(test, off & 7, 4);
+		KUNIT_ASSERT_TRUE(test, t->free[off]);
+		memset(t->free + off, false, 4);
+	}
+	KUNIT_EXPECT_EQ(test, mcube_bins_take_groups(b, sel, 2, &off, 1), 0);
+	KUNIT_EXPECT_EQ(test, b->nr_free, FRAMES / 2);
+	KUNIT_EXPECT_EQ(test, mcube_bins_top(b), 2);
+	if (!unbinned)
+		KUNIT_EXPECT_TRUE(test, consistent(t));
+	for (i = 4; i < FRAMES; i += 8) {
+		mcube_bins_put_group(b, i, 2);
+		memset(t->free + i, true, 4);
+	}
+	KUNIT_EXPECT_TRUE(test, mcube_bins_full(b));
+	KUNIT_EXPECT_EQ(test, mcube_bins_top(b), MCUBE_MAX_ORDER);
+	if (!unbinned)
+		KUNIT_EXPECT_TRUE(test, consistent(t));
+}
+
+static void groups_of_binned_frames(struct kunit *test)
+{
+	take_and_put_groups(test, false);
+}
+
+static void groups_of_unbinned_frames(struct kunit *test)
+{
+	take_and_put_groups(test, true);
+}
+
 /* The color is bits 12 to 16 of the address: the low five of the offset. */
 static void colors_of_fresh_containers(struct kunit *test,
 				       enum mcube_fill_order fill_order,
@@ -229,6 +281,8 @@ static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(figure_8b_walk_through),
 	KUNIT_CASE(figure_8b_third_claim),
 	KUNIT_CASE(bins_against_brute_force),
+	KUNIT_CASE(groups_of_binned_frames),
+	KUNIT_CASE(groups_of_unbinned_frames),
 	KUNIT_CASE(fill_orders_spread_colors),
 	{}
 };

@@ -14,25 +14,29 @@
 #include <linux/errno.h>
 #include <linux/mcube_alloc.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 
 #include "../alloc/internal.h"
 #include "../alloc/policy.h"
 #include "alloc-fixture.h"
 
-static int start_one(const struct mcube_map *map);
-static int start_two(const struct mcube_map *map);
+static int prepare(const struct mcube_map *map);
+static void start_one(const struct mcube_map *map);
+static void start_two(const struct mcube_map *map);
 static void note_stop_one(void);
 static void note_stop_two(void);
 
 static struct mcube_policy one = {
 	.name = "one",
+	.prepare = prepare,
 	.start = start_one,
 	.stop = note_stop_one,
 };
 
 static struct mcube_policy two = {
 	.name = "two",
+	.prepare = prepare,
 	.start = start_two,
 	.stop = note_stop_two,
 };
@@ -43,7 +47,12 @@ static bool hop_one, hop_two;
 static int fail;
 static char stopped[8];
 
-static int request(struct mcube_policy *p, unsigned int share, bool hop)
+static int prepare(const struct mcube_map *map)
+{
+	return fail;
+}
+
+static void request(struct mcube_policy *p, unsigned int share, bool hop)
 {
 	DECLARE_BITMAP(colors, MCUBE_MAX_VALUES);
 
@@ -51,17 +60,16 @@ static int request(struct mcube_policy *p, unsigned int share, bool hop)
 	bitmap_set(colors, 0, share);
 	mcube_reserve_request(p, colors);
 	mcube_reserve_hop(p, hop);
-	return fail;
 }
 
-static int start_one(const struct mcube_map *map)
+static void start_one(const struct mcube_map *map)
 {
-	return request(&one, share_one, hop_one);
+	request(&one, share_one, hop_one);
 }
 
-static int start_two(const struct mcube_map *map)
+static void start_two(const struct mcube_map *map)
 {
-	return request(&two, share_two, hop_two);
+	request(&two, share_two, hop_two);
 }
 
 static void note_stop_one(void)
@@ -166,7 +174,7 @@ static void allocator_stops_policies_newest_first(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, stopped, "21");
 }
 
-static void failed_start_leaves_nothing(struct kunit *test)
+static void refused_policy_leaves_nothing(struct kunit *test)
 {
 	hop_one = true;
 	fail = -ERANGE;
@@ -182,12 +190,29 @@ static void failed_start_leaves_nothing(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, stopped, "1");
 }
 
+/* A grace period may pass for another reason: one of many tries must do. */
+static void refusal_waits_for_no_grace_period(struct kunit *test)
+{
+	bool waited = true;
+	unsigned long gp;
+	int try;
+
+	fail = -ERANGE;
+	for (try = 0; try < 100 && waited; try++) {
+		gp = get_state_synchronize_rcu();
+		KUNIT_ASSERT_EQ(test, mcube_policy_enable(&one), -ERANGE);
+		waited = poll_state_synchronize_rcu(gp);
+	}
+	KUNIT_EXPECT_FALSE(test, waited);
+}
+
 static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(largest_request_holds),
 	KUNIT_CASE(smaller_request_changes_nothing),
 	KUNIT_CASE(memory_hops_while_a_policy_wants_it),
 	KUNIT_CASE(allocator_stops_policies_newest_first),
-	KUNIT_CASE(failed_start_leaves_nothing),
+	KUNIT_CASE(refused_policy_leaves_nothing),
+	KUNIT_CASE(refusal_waits_for_no_grace_period),
 	{}
 };
 

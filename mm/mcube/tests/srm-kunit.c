@@ -7,23 +7,29 @@
  * Tests segments and the color selector as compiled into the kernel (the
  * user-space tests run much longer).  Then tests the running system with the
  * mcube allocator on: the counts of free frames by color, which a walk over all
- * containers confirms, the search of the buddy lists, hopping, and the per-CPU
- * lists of freed frames.
+ * containers confirms, the search of the buddy lists, hopping, the per-CPU lists
+ * of freed frames, batches of tasks that fork, and readahead that grows.
  */
 
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/file.h>
 #include <linux/gfp.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/mcube_alloc.h>
 #include <linux/mcube_srm.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 
 #include "../../internal.h"
+#include "../alloc/color_stat.h"
 #include "../alloc/internal.h"
 #include "../alloc/policy.h"
 #include "../srm/internal.h"
@@ -135,7 +141,7 @@ static void read_counts(void)
 	for_each_populated_zone(zone) {
 		mz = rcu_dereference(zone->mcube);
 		for (i = 0; mz && i < COLORS; i++)
-			counted[i] += atomic_read(&mz->color_free[i]);
+			counted[i] += mcube_color_stat_exact(mz, i);
 	}
 }
 
@@ -417,6 +423,200 @@ static void freed_frames_may_be_taken_by_others(struct kunit *test)
 	counts_are_right(test);
 }
 
+struct child {
+	struct completion done;
+	bool batch;
+};
+
+static int look_for_batch(void *arg)
+{
+	struct child *child = arg;
+
+	child->batch = current->mcube_srm_batch;
+	complete(&child->done);
+	kthread_exit(0);
+}
+
+/* A batch lies on the stack of the task that allocates. */
+static void children_have_no_batch(struct kunit *test)
+{
+	struct child child = { .batch = true };
+	struct mcube_srm_batch batch;
+	struct address_space mapping;
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	init_completion(&child.done);
+	{
+		CLASS(mcube_srm_batch, scope)(&batch, &mapping, 1);
+
+		KUNIT_EXPECT_PTR_EQ(test, current->mcube_srm_batch, scope);
+		KUNIT_ASSERT_GT(test, kernel_thread(look_for_batch, &child,
+						    "mcube-child", SIGCHLD), 0);
+		wait_for_completion(&child.done);
+	}
+	KUNIT_EXPECT_FALSE(test, child.batch);
+	KUNIT_EXPECT_NULL(test, current->mcube_srm_batch);
+}
+
+static unsigned long pages_placed(void)
+{
+	return mcube_srm_stat(MCUBE_SRM_FILE) + mcube_srm_stat(MCUBE_SRM_TASK);
+}
+
+#define EXPANDED	8U
+
+/* File systems that compress make a readahead larger before they begin it. */
+static void pages_of_a_larger_readahead_are_placed(struct kunit *test)
+{
+	struct file *file = shmem_kernel_file_setup("mcube-kunit", PAGE_SIZE, 0);
+	unsigned long placed;
+	struct folio *folio;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	if (!mcube_srm_enable(true)) {
+		DEFINE_READAHEAD(ractl, file, &file->f_ra, file->f_mapping,
+				 EXPANDED / 2);
+
+		placed = pages_placed();
+		/* Half of the pages come before the readahead, half after. */
+		readahead_expand(&ractl, 0, EXPANDED * PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, readahead_count(&ractl), EXPANDED);
+		KUNIT_EXPECT_EQ(test, pages_placed() - placed, EXPANDED);
+		while ((folio = readahead_folio(&ractl)))
+			folio_unlock(folio);
+		truncate_inode_pages(file->f_mapping, 0);
+	}
+	fput(file);
+}
+
+#define BLOCKS	5UL
+
+/* Requests for two nodes take turns, and the search of each node goes on. */
+static void each_node_is_searched_in_turn(struct kunit *test)
+{
+	unsigned long block = mcube_container_pages(), i, at, start[2];
+	/* Two numbers that are no nodes here. */
+	int n, nid[2] = { MAX_NUMNODES - 2, MAX_NUMNODES - 1 };
+
+	KUNIT_ASSERT_FALSE(test, node_online(nid[0]) || node_online(nid[1]));
+	for (i = 0; i < 2 * BLOCKS; i++) {
+		for (n = 0; n < 2; n++) {
+			start[n] = (n + 1) * BLOCKS * block;
+			at = mcube_srm_reclaim_next(nid[n], start[n],
+						    start[n] + BLOCKS * block);
+			KUNIT_EXPECT_EQ(test, at, start[n] + i % BLOCKS * block);
+		}
+	}
+}
+
+/* Are all frames of a block in a container, and all free or all in use? */
+static bool block_is(const struct page *page, unsigned int order, bool free)
+{
+	unsigned long pfn = page_to_pfn(page), end = pfn + (1UL << order);
+	struct mcube_container *c;
+
+	guard(rcu)();
+	c = mcube_lookup(pfn);
+	if (!c || !c->active)
+		return false;
+	for (; pfn < end; pfn++)
+		if (test_bit(pfn & ((1UL << mcube_config.order) - 1),
+			     c->bins.free) != free)
+			return false;
+	return true;
+}
+
+#define NR_LARGE	48
+
+/* Folios of several pages by the bulk; a folio is aligned and of one group. */
+static void take_folios(struct kunit *test, unsigned int order,
+			unsigned int color, struct page **page)
+{
+	struct folio *folio, *next;
+	LIST_HEAD(folios);
+	unsigned int n = 0;
+	u32 hint;
+
+	hint = mcube_hint_save(mcube_hint_make(color, -1) | MCUBE_HINT_FILE);
+	while (n < NR_LARGE) {
+		unsigned int got = mcube_large_alloc_bulk(GFP_HIGHUSER_MOVABLE,
+							  order, NR_LARGE - n,
+							  &folios);
+
+		KUNIT_EXPECT_NE(test, got, 0);
+		if (!got)
+			break;
+		list_for_each_entry_safe(folio, next, &folios, lru) {
+			list_del(&folio->lru);
+			page[n++] = &folio->page;
+		}
+	}
+	KUNIT_EXPECT_TRUE(test, mcube_hint_restore(hint) & MCUBE_HINT_SERVED);
+	KUNIT_EXPECT_EQ(test, n, NR_LARGE);
+	for (n = 0; n < NR_LARGE && page[n]; n++) {
+		KUNIT_EXPECT_TRUE(test, IS_ALIGNED(page_to_pfn(page[n]), 1UL << order));
+		KUNIT_EXPECT_EQ(test, color_of(page[n]) >> order, color >> order);
+		KUNIT_EXPECT_EQ(test, folio_order(page_folio(page[n])), order);
+		KUNIT_EXPECT_EQ(test, page_count(page[n]), 1);
+		KUNIT_EXPECT_TRUE(test, block_is(page[n], order, false));
+	}
+}
+
+/* Orders above 3 do not pass the per-CPU lists. */
+static void folios_leave_and_return_whole(struct kunit *test)
+{
+	static struct page *page[NR_LARGE];
+	unsigned int order, i, whole;
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	for (order = 1; order <= MCUBE_LARGE_MAX; order++) {
+		memset(page, 0, sizeof(page));
+		take_folios(test, order, 5, page);
+		counts_are_right(test);
+		for (i = whole = 0; i < NR_LARGE && page[i]; i++)
+			__free_pages(page[i], order);
+		/* Others may take a frame at once, a whole folio hardly. */
+		for (i = 0; i < NR_LARGE && page[i]; i++)
+			whole += block_is(page[i], order, true);
+		KUNIT_EXPECT_GE(test, whole, NR_LARGE - 4);
+		counts_are_right(test);
+	}
+}
+
+/* A block that was split is freed page by page, and is whole again. */
+static void parts_of_a_block_become_whole(struct kunit *test)
+{
+	static struct page *page[NR_LARGE];
+	unsigned int i, k, n = 0, whole = 0;
+	u32 hint;
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	hint = mcube_hint_save(mcube_hint_make(5, -1) | MCUBE_HINT_FILE);
+	while (n < NR_LARGE) {
+		page[n] = alloc_pages(GFP_HIGHUSER_MOVABLE, 2);
+		if (!page[n])
+			break;
+		KUNIT_EXPECT_EQ(test, color_of(page[n]) >> 2, 1);
+		n++;
+	}
+	mcube_hint_restore(hint);
+	for (i = 0; i < n; i++) {
+		whole += block_is(page[i], 2, false);
+		split_page(page[i], 2);
+		__free_page(page[i] + 2);
+	}
+	KUNIT_EXPECT_GE(test, whole, NR_LARGE - 4);
+	counts_are_right(test);
+	for (i = whole = 0; i < n; i++)
+		for (k = 0; k < 4; k++)
+			if (k != 2)
+				__free_page(page[i] + k);
+	for (i = 0; i < n; i++)
+		whole += block_is(page[i], 2, true);
+	KUNIT_EXPECT_GE(test, whole, NR_LARGE - 8);
+	counts_are_right(test);
+}
+
 static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(segments_pack_and_unpack),
 	KUNIT_CASE(selector_takes_the_oldest_that_has_enough),
@@ -427,6 +627,11 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(memory_hops_over_the_colors),
 	KUNIT_CASE(freed_frames_come_back_first),
 	KUNIT_CASE(freed_frames_may_be_taken_by_others),
+	KUNIT_CASE(each_node_is_searched_in_turn),
+	KUNIT_CASE(children_have_no_batch),
+	KUNIT_CASE(pages_of_a_larger_readahead_are_placed),
+	KUNIT_CASE(folios_leave_and_return_whole),
+	KUNIT_CASE(parts_of_a_block_become_whole),
 	{}
 };
 

@@ -101,12 +101,12 @@ def disk(name, kind="ext4", mebi=512):
     return path
 
 
-def stress(minutes, nodes, mem):
-    """Run the stress script on the debug kernel; a splat or a leak fails it."""
+def stress(minutes, nodes, mem, flavor="debug"):
+    """Run the stress script on a kernel with checkers; a splat or a leak fails it."""
     if not STRESS.is_file():
         raise Failure(f"{STRESS} is missing")
-    name = f"stress-{nodes}node-{mem}"
-    guest = Guest(image("debug"), smp=4, mem=mem, nodes=nodes, multi=True,
+    name = f"stress-{nodes}node-{mem}" + (f"-{flavor}" if flavor != "debug" else "")
+    guest = Guest(image(flavor), smp=4, mem=mem, nodes=nodes, multi=True,
                   programs=["stress-ng", "timeout", "numactl"], drives=[disk(name)],
                   allow=os.environ.get("STRESS_ALLOW"))
     tools = ROOT / "tools/testing/mcube"
@@ -131,13 +131,14 @@ def stress_short(minutes, *others):
 
 
 def stress_all(minutes):
-    """The full matrix of make stress."""
+    """The full matrix of make stress, and a run of the kernel that finds data races."""
     out = []
     for nodes in (1, 2):
         for mem in ("512M", "4G"):
             say(f"stress: {nodes} node(s), {mem}, {minutes:g} minutes")
             out += stress(minutes, nodes, mem)
-    return out
+    say(f"stress: data races, 2 nodes, 4G, {minutes:g} minutes")
+    return out + stress(minutes, 2, "4G", "races")
 
 
 def report(results):

@@ -7,6 +7,9 @@ boot. Each test therefore has a guest of its own, and cases that fill memory hav
 of their own too. Tests of input change no memory and share a guest. As a command:
 
     guests_kselftest.py [--nodes N] [TEST ...]
+    guests_kselftest.py --fuzz MINUTES [--nodes N]
+
+Variables MCUBE_FUZZ_* of the environment reach the guests, see mcube_fuzz.c.
 """
 
 import argparse
@@ -29,6 +32,8 @@ MODELLED = ("sim_pmu", "sim_samples")
 SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input")
 # On the debug kernel too, where UBSan and KASAN see what bad input does to memory.
 DEBUGGED = ("map_input", "alloc_input", "srm_input", "alloc_hint")
+# Random sequences of writes: for a few seconds in every run, for long under stress.
+FUZZER = "mcube_fuzz"
 # Cases that get a guest of their own: EACH case of a test, or for each pattern the
 # cases that match the pattern together. All other cases of a test share a guest. The
 # first tests here take longest, and begin first, so that all cores are busy to the end.
@@ -41,17 +46,25 @@ OWN = {
                    "*.memory_in_pieces"),
     "alloc_compaction": EACH,
     "alloc_pressure": EACH,
+    "srm_large": ("*.pressure",),
     "srm_reclaim": ("*.classic.*", "*.mglru.*"),
+    "srm_device": EACH,
     "srm_reserve": ("*.others_when_it_is_exhausted",),
 }
 # Memory of guests that need more than 512M. Contiguous allocations need room for huge
 # pages of 1 GiB; hotplug needs blocks that can go offline; a hint needs free memory of
-# its color; spares are a share of memory; and below 1G the free memory at the watermarks
-# is less than a segment of each color.
+# its color; spares are a share of memory; both halves of a device stay on one node; and
+# below 1G the free memory at the watermarks is less than a segment of each color.
 MEMORY = {"1node-alloc_compaction-contiguous_*": "4G", "?node-alloc_toggle": "1G",
           "?node-alloc_hotplug": "1G", "?node-alloc_placement": "1G",
-          "?node-alloc_pressure-spares_*": "2G", "?node-srm_folios-aged_cache_*": "1G"}
-DISKS = re.compile(r"srm_(?!input)|alloc_toggle")
+          "?node-alloc_pressure-spares_*": "2G", "?node-srm_folios-aged_cache_*": "1G",
+          "?node-mcube_fuzz": "1G", "1node-srm_device*": "1G",
+          "2node-srm_device*": "2G", "?node-alloc_mobility": "1G"}
+# Only in ZONE_NORMAL does the page allocator look for a pageblock in all zones before it
+# takes a piece of one. Larger machines have that zone; here it takes a machine with little
+# memory below 4 GiB. The machine with two nodes does not have it, and tests the other path.
+BELOW_4G = {"1node-alloc_mobility": "256M"}
+DISKS = re.compile(r"srm_(?!input)|alloc_(toggle|mobility)|mcube_fuzz")
 
 
 def install():
@@ -105,10 +118,11 @@ class Job:
         self.folder, self.name = folder, name
         self.cases = cases              # {test: names}
         self.chosen = chosen            # run only these cases of the test
+        self.limit = int(os.environ.get("KSELFTEST_TIMEOUT", "900"))
 
     def script(self):
         """The runner with these tests."""
-        return "cd /kselftest && ./run_kselftest.sh " + \
+        return f"cd /kselftest && ./run_kselftest.sh -o {self.limit} " + \
             " ".join(f"-t mcube:{t}" for t in self.cases) + "\n"
 
     def environment(self):
@@ -126,8 +140,9 @@ class Job:
                      *(f"mcube/{t}" for t in self.cases)):
             guest.root.file(self.folder / item, f"kselftest/{item}")
         guest.root.tree(self.folder / "kselftest", "kselftest/kselftest")
-        result = guest.run(self.script(), name, env={**self.environment(), **(env or {})},
-                           timeout=float(os.environ.get("KSELFTEST_TIMEOUT", "900")))
+        given = {k: v for k, v in os.environ.items() if k.startswith("MCUBE_FUZZ_")}
+        result = guest.run(self.script(), name, timeout=self.limit,
+                           env={**self.environment(), **(env or {}), **given})
         for drive in drives:
             drive.unlink()
         out = ktap.parse(result.output, name)
@@ -166,7 +181,7 @@ def on_nodes(job, nodes):
     # A thousand times under load, for one guest; it takes a minute.
     env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
     return job.run(f"kselftest-{name}", f"{nodes} node{'s' * (nodes > 1)}", env, smp=4,
-                   mem=mem, nodes=nodes)
+                   mem=mem, nodes=nodes, below_4g=BELOW_4G.get(name))
 
 
 def plain(nodes=(1, 2), chosen=(), others=()):
@@ -187,9 +202,10 @@ def with_command():
 
 
 def modelled():
-    """The tests of the PMU, on a modelled machine."""
+    """The tests of the PMU and of boot parameters, on a modelled machine."""
     folder, names = install()
-    cases = {n: cases_of(folder / "mcube" / n) for n in names if n in MODELLED}
+    cases = {n: cases_of(folder / "mcube" / n) for n in names
+             if n in MODELLED or n == "alloc_boot"}
     return Job(folder, "model", cases).run("kselftest-model", "modelled machine",
                                            smp=2, mem="1G", model="small")
 
@@ -202,14 +218,32 @@ def debugged():
                                            smp=4, mem="1G", multi=True)
 
 
+def fuzzed(minutes, nodes=2):
+    """Random sequences of writes on the debug kernel, where UBSan and KASAN watch."""
+    folder, _ = install()
+    job = Job(folder, FUZZER, {FUZZER: cases_of(folder / "mcube" / FUZZER)})
+    # The last sequence and the final account take longest on a busy host.
+    job.limit += int(minutes * 60)
+    return job.run(f"kselftest-debug-{nodes}node-fuzz",
+                   f"debug kernel, {nodes} node{'s' * (nodes > 1)}",
+                   {"MCUBE_FUZZ_SECONDS": int(minutes * 60)}, flavor="debug", smp=4, mem="1G",
+                   nodes=nodes, multi=True)
+
+
 def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", nargs="*", help="default: all")
     parser.add_argument("--nodes", type=int, help="NUMA nodes (default: 1, and then 2)")
+    parser.add_argument("--fuzz", type=float, metavar="MINUTES",
+                        help="random sequences of writes on the debug kernel")
     args = parser.parse_args()
-    return guests.report(plain([args.nodes] if args.nodes else (1, 2), args.test))
+    nodes = [args.nodes] if args.nodes else (1, 2)
+    if args.fuzz:
+        return guests.report(guests.together(*(lambda n=n: fuzzed(args.fuzz, n)
+                                               for n in nodes)))
+    return guests.report(plain(nodes, args.test))
 
 
 if __name__ == "__main__":

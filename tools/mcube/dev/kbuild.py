@@ -26,6 +26,9 @@ from lib.ui import BUILD, JOBS, ROOT, Failure, say
 FLAVORS = {
     "test": (TREE, ["qemu", "mcube"]),
     "debug": (TREE, ["qemu", "mcube", "debug"]),
+    "races": (TREE, ["qemu", "mcube", "debug", "races"]),
+    "irqsoff": (TREE, ["qemu", "mcube", "irqsoff"]),
+    "lockstat": (TREE, ["qemu", "mcube", "lockstat"]),
     "off": (TREE, ["qemu", "minimal-off"]),
     "base": (BASE, ["qemu"]),
 }

@@ -32,6 +32,7 @@ from pathlib import Path
 
 from lib import modelled, ui
 from lib.initramfs import Initramfs
+from lib.races import Races
 from lib.ui import BUILD, Failure
 
 SPLAT = re.compile(
@@ -43,7 +44,9 @@ SPLAT = re.compile(
     r"page_owner tracking data corrupt|sleeping function called|DEADLOCK")
 # A process that the OOM killer killed, other than tests, which raise their oom_score_adj.
 KILLED = re.compile(r"Killed process (\d+ \([^)]*\)).* oom_score_adj:0$")
-APPEND = ("console=ttyS0 panic=-1 oops=panic watchdog_thresh=60 "
+# An emulated CPU that waits for the host misses the ticks by which the kernel checks at boot
+# that the timer interrupts, and the kernel panics. no_timer_check is for such machines.
+APPEND = ("console=ttyS0 panic=-1 oops=panic no_timer_check watchdog_thresh=60 "
           "rcupdate.rcu_cpu_stall_timeout=120 sysctl.kernel.hung_task_timeout_secs=300")
 # Without enhanced rep movsb and stosb the kernel clears and copies pages by words. The
 # emulator runs each iteration as an instruction with its own accesses, so bytes take eight
@@ -97,6 +100,7 @@ class Guest:
             raise Failure(f"no kernel {kernel}", "run 'make build' first")
         self.smp, self.mem = opt.get("smp", 4), opt.get("mem", "2G")
         self.nodes, self.slots = opt.get("nodes", 1), opt.get("slots", 0)
+        self.below_4g = opt.get("below_4g")
         self.append, self.icount = opt.get("append", ""), opt.get("icount", False)
         self.drives = opt.get("drives", ())
         self.allow = re.compile(opt["allow"]) if opt.get("allow") else None
@@ -105,7 +109,7 @@ class Guest:
         if self.model and not isinstance(self.model, modelled.Model):
             self.model = modelled.Model(self.model)
         self.root = Initramfs(("bash", *opt.get("programs", ())))
-        self.dimms, self.qmp_path = 0, None
+        self.dimms, self.qmp_path, self.races = 0, None, Races()
 
     def cmdline(self):
         """Kernel command line."""
@@ -131,11 +135,13 @@ class Guest:
     def argv(self, work, interactive=False):
         """QEMU command."""
         mib = kibibytes(self.mem) >> 10
+        # A small machine has no memory in ZONE_NORMAL unless most of it lies above 4 GiB.
+        low = f",max-ram-below-4g={self.below_4g}" if self.below_4g else ""
         # The ACPI code of machine pc finds interrupt routes in a loop. The debug kernel, whose
         # guest CPUs run in parallel, needed half a minute for it on a busy host; after that
         # time ACPI aborts a loop, and devices have no interrupt. q35 has a table instead.
         out = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
-               "-display", "none", "-machine", "q35" if self.multi else "pc", "-cpu", CPU,
+               "-display", "none", "-machine", ("q35" if self.multi else "pc") + low, "-cpu", CPU,
                *(self.model.arguments(self, mib, work) if self.model else ()),
                "-kernel", str(self.kernel), "-initrd", str(work / "initramfs.cpio"),
                "-append", self.cmdline(),
@@ -253,6 +259,11 @@ class Guest:
         """Log a line of the console; record splats and the marks of the guest's init."""
         log.write(f"[{now:8.2f}] {line}\n")
         log.flush()
+        inside, race = self.races.line(line)
+        if race:
+            result.splats.append(race)
+        if inside:
+            return
         if m := re.search(r"mcube-guest: up after", line):
             result.boot_seconds = now
         elif m := re.search(r"mcube-guest: exit (\d+)", line):

@@ -29,8 +29,8 @@ STAGES = {
     "kunit": ("test", lambda minutes: guests.kunit()),
     "kselftest": ("test", lambda minutes: guests_kselftest.plain()),
     "model": ("test", lambda minutes: guests_model.everything()),
-    "stress": ("debug", lambda minutes: guests.stress_short(minutes,
-                                                            guests_kselftest.debugged)),
+    "stress": ("debug", lambda minutes: guests.stress_short(
+        minutes, guests_kselftest.debugged, lambda: guests_kselftest.fuzzed(minutes))),
 }
 
 

@@ -114,8 +114,9 @@ def stages(quick, minutes):
         ("kselftests, SMP and two NUMA nodes, mcube command", guests_kselftest.with_command),
         ("modelled machine", guests_model.everything),
         ("build the debug kernel", lambda: build("debug")),
-        ("debug kernel: short stress in 4G and 512M, bad input",
-         lambda: guests.stress_short(minutes, guests_kselftest.debugged)),
+        ("debug kernel: short stress in 4G and 512M, bad input, random writes",
+         lambda: guests.stress_short(minutes, guests_kselftest.debugged,
+                                     lambda: guests_kselftest.fuzzed(minutes))),
     ]
 
 

@@ -140,6 +140,75 @@ static void check(struct __test_metadata *_metadata, const struct mcube_bins *b,
 
 enum op { PUT, TAKE, REMOVE, TAKE_FROM };
 
+/* Level of the largest free group around a free frame. */
+static unsigned int level_at(const bool *free, unsigned int order, unsigned int off)
+{
+	unsigned int level, first, i;
+
+	for (level = 0; level < order; level++) {
+		first = off & ~((2U << level) - 1);
+		for (i = first; i < first + (2U << level); i++)
+			if (!free[i])
+				return level;
+	}
+	return order;
+}
+
+/* Are all frames of a group free, or all in use? */
+static bool group_is(const bool *free, unsigned int first, unsigned int n, bool what)
+{
+	while (n--)
+		if (free[first + n] != what)
+			return false;
+	return true;
+}
+
+/* Free a random group, or take a group that has a frame of a selection. */
+static void step_group(struct __test_metadata *_metadata, struct mcube_bins *b,
+		       bool *free, bool put)
+{
+	unsigned int frames = 1U << b->order, order = get_random_u32_below(6), n, i;
+	unsigned int x = get_random_u32_below(16), k, got, wanted;
+	DECLARE_BITMAP(sel, FRAMES);
+	bool any = false, binned = !b->unbinned;
+	u16 first[5];
+
+	if (order > b->order)
+		return;
+	n = 1U << order;
+	if (put) {
+		i = get_random_u32_below(frames) & ~(n - 1);
+		/* Frames that are freed into a container without free frames stay unbinned. */
+		if (!group_is(free, i, n, false) || !b->nr_free)
+			return;
+		memset(free + i, true, n);
+		ASSERT_EQ(mcube_bins_put_group(b, i, order), level_at(free, b->order, i));
+		return;
+	}
+	bitmap_zero(sel, FRAMES);
+	for (i = x; i < frames; i += 16) {
+		__set_bit(i, sel);
+		any |= group_is(free, i & ~(n - 1), n, true);
+	}
+	ASSERT_EQ(mcube_bins_has_group(b, sel, order), any);
+	wanted = 1 + get_random_u32_below(5);
+	got = mcube_bins_take_groups(b, sel, order, first, wanted);
+	ASSERT_EQ(got > 0, any);
+	for (k = 0; k < got; k++) {
+		ASSERT_EQ(first[k] & (n - 1), 0);
+		ASSERT_TRUE(group_is(free, first[k], n, true));
+		ASSERT_LT(find_next_bit(sel, first[k] + n, first[k]), first[k] + n);
+		memset(free + first[k], false, n);
+		for (i = first[k]; binned && i < first[k] + n; i++) {
+			b->base[i].index = get_random_u32_below(2 * frames);
+			b->base[i].private = get_random_u32_below(2 * frames);
+		}
+	}
+	/* No group is left behind. */
+	for (i = x; got < wanted && i < frames; i += 16)
+		ASSERT_FALSE(group_is(free, i & ~(n - 1), n, true));
+}
+
 /* One random operation. */
 static void step(struct __test_metadata *_metadata, struct mcube_bins *b,
 		 bool *free, unsigned int bias)
@@ -152,6 +221,10 @@ static void step(struct __test_metadata *_metadata, struct mcube_bins *b,
 	bool any = false;
 	unsigned int i;
 
+	if (get_random_u32_below(4) == 0) {
+		step_group(_metadata, b, free, op == PUT);
+		return;
+	}
 	switch (op) {
 	case PUT:
 		if (free[x])
@@ -484,6 +557,10 @@ static void step_unbinned(struct __test_metadata *_metadata, struct mcube_bins *
 	bool any = false;
 	int off;
 
+	if (get_random_u32_below(3) == 0) {
+		step_group(_metadata, b, free, get_random_u32_below(2));
+		return;
+	}
 	if (!free[x] && get_random_u32_below(2)) {
 		mcube_bins_put(b, x);
 		free[x] = true;
@@ -541,6 +618,35 @@ TEST(unbinned_frames_and_their_way_into_the_bins)
 			}
 		}
 	}
+	free(f);
+}
+
+/* A container that folios have used up does without bins when they return. */
+TEST(groups_return_unbinned_to_a_used_up_container)
+{
+	struct mcube_fill *f = malloc(sizeof(*f));
+	struct mcube_bins *b = fresh(0, MCUBE_MAX_ORDER);
+	bool free_frames[FRAMES] = { };
+	unsigned int i;
+
+	mcube_fill_build(f, MCUBE_MAX_ORDER, MCUBE_FILL_SHUFFLE, get_random_u64());
+	mcube_bins_fill(b, f, 0);
+	while (mcube_bins_take(b) >= 0)
+		;
+	for (i = 0; i < FRAMES; i += 8) {
+		mcube_bins_put_group(b, i, 2);
+		memset(free_frames + i, true, 4);
+		check_unbinned(_metadata, b, free_frames);
+	}
+	for (i = 4; i < FRAMES; i += 12) {
+		if (free_frames[i])
+			continue;
+		mcube_bins_put(b, i);
+		free_frames[i] = true;
+		check_unbinned(_metadata, b, free_frames);
+	}
+	mcube_bins_sort(b, f, 0);
+	check(_metadata, b, free_frames);
 	free(f);
 }
 

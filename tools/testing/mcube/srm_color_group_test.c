@@ -66,27 +66,37 @@ TEST(bits_that_do_not_count_make_groups_smaller)
 	EXPECT_EQ(groups.per, 1);
 }
 
-/* Groups grow while sixteen groups are left.  Bits that do not count cost nothing. */
-TEST(auto_leaves_a_group_for_each_share)
+/* Groups grow up to the reserved colors.  Bits that do not count cost nothing. */
+TEST(auto_keeps_to_the_reserved_colors)
 {
+#define COLORS_16	"0x1000 0x2000 0x4000 0x8000"
+#define COLORS_32	COLORS_16 " 0x10000"
+#define COLORS_64	COLORS_32 " 0x20000"
+#define COLORS_256	COLORS_64 " 0x40000 0x80000"
 	static const struct {
 		const char *masks;
-		unsigned int order, nr, per;
+		unsigned int most, order, nr, per;
 	} cases[] = {
-		{ "0x1000", 0, 2, 1 },
-		{ "0x1000 0x2000 0x4000 0x8000", 0, 16, 1 },
-		{ "0x1000 0x2000 0x4000 0x8000 0x10000", 0, 32, 1 },
-		{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000", 2, 16, 4 },
-		{ "0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000",
-		  4, 16, 16 },
-		{ "0x4000 0x8000 0x10000 0x20000", 2, 16, 1 },
+		{ "0x1000", 1, 0, 2, 1 },
+		{ COLORS_16, 1, 0, 16, 1 },
+		{ COLORS_16, 2, 1, 8, 2 },
+		{ COLORS_32, 0, 0, 32, 1 },
+		{ COLORS_32, 2, 1, 16, 2 },
+		{ COLORS_32, 4, 2, 8, 4 },
+		{ COLORS_32, 6, 2, 8, 4 },
+		{ COLORS_64, 4, 2, 16, 4 },
+		{ COLORS_64, 8, 3, 8, 8 },
+		{ COLORS_256, 16, 4, 16, 16 },
+		{ COLORS_256, 64, 4, 16, 16 },
+		{ "0x4000 0x8000 0x10000 0x20000", 1, 2, 16, 1 },
+		{ "0x4000 0x8000 0x10000 0x20000", 0, 2, 16, 1 },
 	};
 	struct mcube_dim dim;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		dim = dim_of(_metadata, cases[i].masks);
-		EXPECT_EQ(mcube_color_groups_init_auto(&groups, &dim, SHARES), 0);
+		EXPECT_EQ(mcube_color_groups_init_auto(&groups, &dim, cases[i].most), 0);
 		EXPECT_EQ(groups.order, cases[i].order);
 		EXPECT_EQ(groups.nr, cases[i].nr);
 		EXPECT_EQ(groups.per, cases[i].per);

@@ -32,13 +32,13 @@ TEST(one_file_again_and_again)
 	for (at = 0; at < 3; at++) {
 		forget(at * (MCUBE_REUSE_STAMP_MASK / 2));
 		begin(0, 7, 200);
-		EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+		EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 		begin(0, 7, 200);
-		EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+		EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 		begin(0, 7, 200);
-		EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 		begin(0, 7, 200);
-		EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	}
 }
 
@@ -51,7 +51,7 @@ TEST(a_working_set_of_a_few_files)
 		for (i = 0; i < 5; i++)
 			begin(i, 7, 50);
 	for (i = 0; i < 5; i++)
-		EXPECT_TRUE(mcube_reuse_spreads(reuse[i]));
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[i], MCUBE_ADVICE_NONE));
 }
 
 TEST(many_files_are_a_stream)
@@ -63,7 +63,7 @@ TEST(many_files_are_a_stream)
 		for (i = 0; i < FILES; i++)
 			begin(i, 7, 5);
 	for (i = 0; i < FILES; i++)
-		EXPECT_FALSE(mcube_reuse_spreads(reuse[i]));
+		EXPECT_FALSE(mcube_reuse_spreads(reuse[i], MCUBE_ADVICE_NONE));
 }
 
 /* Each grep is a process, and each comes to the file after the same number of pages. */
@@ -76,7 +76,7 @@ TEST(several_tasks_do_not_add_up)
 		for (i = 0; i < 10; i++) {
 			clock = 1000;
 			begin(0, task + i, 5);
-			EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+			EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 		}
 	}
 }
@@ -88,13 +88,13 @@ TEST(something_else_in_between)
 	begin(0, 7, 100);
 	begin(1, 7, 10000);
 	begin(0, 7, 100);
-	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	begin(0, 7, 100);
 	begin(0, 7, 100);
-	EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	begin(1, 7, 10000);
 	begin(0, 7, 100);
-	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 }
 
 TEST(advice_stays)
@@ -106,15 +106,45 @@ TEST(advice_stays)
 	for (i = 0; i < 10; i++)
 		begin(0, 7, 10);
 	EXPECT_EQ(mcube_reuse_advice(reuse[0]), MCUBE_ADVICE_CONFINE);
-	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_NONE);
-	EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_SPREAD);
 	clock += 10000;
 	begin(0, 8, 10);
-	EXPECT_TRUE(mcube_reuse_spreads(reuse[0]));
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_NONE);
-	EXPECT_FALSE(mcube_reuse_spreads(reuse[0]));
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
+}
+
+/* Advice that comes with a page goes before the state of the file. */
+TEST(a_descriptor_decides_for_itself)
+{
+	static const struct {
+		unsigned int file, said;
+		bool spreads;
+	} rule[] = {
+		{ MCUBE_ADVICE_NONE, MCUBE_ADVICE_NONE, false },
+		{ MCUBE_ADVICE_NONE, MCUBE_ADVICE_SPREAD, true },
+		{ MCUBE_ADVICE_NONE, MCUBE_ADVICE_CONFINE, false },
+		{ MCUBE_ADVICE_NONE, MCUBE_ADVICE_EXECUTED, true },
+		{ MCUBE_ADVICE_SPREAD, MCUBE_ADVICE_NONE, true },
+		{ MCUBE_ADVICE_SPREAD, MCUBE_ADVICE_CONFINE, false },
+		{ MCUBE_ADVICE_SPREAD, MCUBE_ADVICE_EXECUTED, true },
+		{ MCUBE_ADVICE_CONFINE, MCUBE_ADVICE_NONE, false },
+		{ MCUBE_ADVICE_CONFINE, MCUBE_ADVICE_SPREAD, true },
+		{ MCUBE_ADVICE_CONFINE, MCUBE_ADVICE_EXECUTED, false },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rule); i++)
+		EXPECT_EQ(mcube_reuse_spreads(mcube_reuse_advise(0, rule[i].file),
+					      rule[i].said), rule[i].spreads);
+	/* A file that is read again and again is no stream, but for one descriptor. */
+	forget(0);
+	for (i = 0; i < 3; i++)
+		begin(0, 7, 10);
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_CONFINE));
 }
 
 TEST(fields_do_not_touch_each_other)
@@ -140,12 +170,12 @@ TEST(a_file_that_has_grown_is_no_longer_in_use)
 
 	for (i = 0; i < 4; i++)
 		reuse = mcube_reuse_begin(reuse, 7, 0, 100);
-	EXPECT_TRUE(mcube_reuse_spreads(reuse));
+	EXPECT_TRUE(mcube_reuse_spreads(reuse, MCUBE_ADVICE_NONE));
 	reuse = mcube_reuse_forget(reuse);
-	EXPECT_FALSE(mcube_reuse_spreads(reuse));
+	EXPECT_FALSE(mcube_reuse_spreads(reuse, MCUBE_ADVICE_NONE));
 	for (i = 0; i < 2; i++)
 		reuse = mcube_reuse_begin(reuse, 7, 0, 100);
-	EXPECT_TRUE(mcube_reuse_spreads(reuse));
+	EXPECT_TRUE(mcube_reuse_spreads(reuse, MCUBE_ADVICE_NONE));
 	reuse = mcube_reuse_advise(reuse, MCUBE_ADVICE_SPREAD);
-	EXPECT_TRUE(mcube_reuse_spreads(mcube_reuse_forget(reuse)));
+	EXPECT_TRUE(mcube_reuse_spreads(mcube_reuse_forget(reuse), MCUBE_ADVICE_NONE));
 }

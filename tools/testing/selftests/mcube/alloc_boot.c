@@ -157,4 +157,20 @@ TEST_F(alloc_boot, bank_map)
 	check_map(_metadata, self->cmdline, "bank");
 }
 
+/* A map that was given is for the cache whose size was given. */
+TEST_F(alloc_boot, cache_size)
+{
+	char *text = parameter(self->cmdline, "mcube.cache_size"), *end;
+	long colors = mcube_read_num(MCUBE_MAP "nr_colors");
+	unsigned long long size;
+
+	TH_LOG("mcube.cache_size=%s", text ? text : "(not given)");
+	if (!text)
+		return;
+	size = strtoull(text, &end, 0);
+	size <<= *end == 'G' ? 30 : *end == 'M' ? 20 : *end == 'K' ? 10 : 0;
+	EXPECT_EQ(size / colors, mcube_read_num(MCUBE_MAP "color_bytes"));
+	free(text);
+}
+
 TEST_HARNESS_MAIN

@@ -10,11 +10,15 @@
  */
 
 #include <dirent.h>
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "../kselftest_harness.h"
 #include "mcube_lib.h"
@@ -150,8 +154,8 @@ static int find_movable(FIXTURE_DATA(alloc_hotplug) *self, int *block, int max)
 	return n;
 }
 
-/* Does one of these frames lie in the block? */
-static bool in_block(const uint64_t *pfn, size_t n, int block)
+/* Index of the first of these frames that lies in the block, or @n. */
+static size_t find_in_block(const uint64_t *pfn, size_t n, int block)
 {
 	uint64_t pages;
 	char text[64];
@@ -161,8 +165,13 @@ static bool in_block(const uint64_t *pfn, size_t n, int block)
 	pages = strtoull(text, NULL, 16) / PAGE_SIZE_;
 	for (i = 0; i < n; i++)
 		if (pfn[i] / pages == (uint64_t)block)
-			return true;
-	return false;
+			break;
+	return i;
+}
+
+static bool in_block(const uint64_t *pfn, size_t n, int block)
+{
+	return find_in_block(pfn, n, block) < n;
 }
 
 TEST_F_TIMEOUT(alloc_hotplug, memory_block_with_containers, 300)
@@ -218,6 +227,100 @@ TEST_F_TIMEOUT(alloc_hotplug, memory_block_with_containers, 300)
 	 * with it on.
 	 */
 	EXPECT_LE(2 * n, gone);
+}
+
+static pid_t write_by_child(const char *path, const char *text)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(mcube_write(path, text) != 0);
+	return pid;
+}
+
+static bool ended(pid_t pid, int seconds, int *status)
+{
+	int tries;
+
+	for (tries = 0; tries < seconds * 10; tries++) {
+		if (waitpid(pid, status, WNOHANG) == pid)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+/*
+ * A child that tries in vain to take a block offline.  One page of the block is
+ * in a pipe, from where it cannot migrate, and the kernel retries until a
+ * signal comes.  A block with unmovable pages fails at once: try the next.
+ * Return: the child, or 0.
+ */
+static pid_t try_in_vain(FIXTURE_DATA(alloc_hotplug) *self, int *pipe_fd,
+			 char *path, size_t size)
+{
+	size_t pages = self->before.free / 100 * 70, k;
+	struct iovec page = { .iov_len = PAGE_SIZE_ };
+	uint64_t *pfn = malloc(pages * sizeof(*pfn));
+	char *p = mcube_map_anon(pages);
+	int i, status;
+	pid_t pid = 0;
+
+	if (!pfn || !p || pipe(pipe_fd))
+		return 0;
+	for (k = 0; k < pages; k++)
+		p[k * PAGE_SIZE_] = 1;
+	for (i = 0; i < self->nr_blocks && !pid; i++) {
+		if (mcube_pfns(p, pages, pfn))
+			break;
+		k = find_in_block(pfn, pages, self->block[i]);
+		page.iov_base = p + k * PAGE_SIZE_;
+		if (k == pages || vmsplice(pipe_fd[1], &page, 1, 0) < 0)
+			continue;
+		snprintf(path, size, MEMORY "memory%d/state", self->block[i]);
+		pid = write_by_child(path, "offline");
+		if (ended(pid, 3, &status))
+			pid = 0;
+	}
+	munmap(p, pages * PAGE_SIZE_);
+	free(pfn);
+	return pid;
+}
+
+/* A block that cannot go offline keeps nobody from switching the allocator. */
+TEST_F_TIMEOUT(alloc_hotplug, switch_while_a_block_tries_to_go, 300)
+{
+	static const char * const text[] = { "1", "0" };
+	char path[128], state[32];
+	pid_t offliner, writer;
+	bool done = true;
+	int fd[2], status;
+	size_t i;
+
+	offliner = try_in_vain(self, fd, path, sizeof(path));
+	if (!offliner)
+		SKIP(return, "no memory block tries to go offline");
+	for (i = 0; i < ARRAY_SIZE(text) && done; i++) {
+		writer = write_by_child(MCUBE_ALLOC "enabled", text[i]);
+		done = ended(writer, PATIENCE, &status);
+		EXPECT_TRUE(done) {
+			TH_LOG("writing %s waits for the block", text[i]);
+		}
+		if (done)
+			EXPECT_EQ(0, status);
+		mcube_read(path, state, sizeof(state));
+		EXPECT_STREQ("going-offline", state);
+	}
+	kill(offliner, SIGINT);
+	waitpid(offliner, &status, 0);
+	if (!done)
+		waitpid(writer, &status, 0);
+	close(fd[0]);
+	close(fd[1]);
+	mcube_read(path, state, sizeof(state));
+	EXPECT_STREQ("online", state);
 }
 
 TEST_F_TIMEOUT(alloc_hotplug, memory_under_load, 300)

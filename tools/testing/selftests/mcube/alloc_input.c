@@ -9,8 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
@@ -117,6 +120,63 @@ TEST_F_TIMEOUT(alloc_input, busy_while_on, 120)
 	EXPECT_EQ(0, mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER, "shuffle"));
 	ASSERT_EQ(0, mcube_off());
 	EXPECT_EQ(0, mcube_write(path, "9"));
+}
+
+/* Switch the allocator on with a signal pending all the while; the caller traces. */
+static void write_traced(void)
+{
+	int fd = open(MCUBE_ALLOC "enabled", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		_exit(1);
+	raise(SIGSTOP);
+	_exit(write(fd, "1", 1) != -1);
+}
+
+/* Let a traced process run to the start or the end of its next write().  0, or -1. */
+static int run_to_write(pid_t pid, int op, struct __ptrace_syscall_info *info)
+{
+	int status;
+
+	do {
+		if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) ||
+		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+			return -1;
+		memset(info, 0, sizeof(*info));
+		ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(*info), info);
+	} while (info->op != op);
+	return op == PTRACE_SYSCALL_INFO_ENTRY && info->entry.nr != SYS_write ? -1 : 0;
+}
+
+/*
+ * A signal that comes between the start of write() and the last moment at which it
+ * can be interrupted.  The process stops at the start, where a tracer sends the signal.
+ */
+TEST_F_TIMEOUT(alloc_input, interrupted_write_changes_nothing, 120)
+{
+	struct __ptrace_syscall_info info;
+	int status;
+	pid_t pid;
+
+	input_snapshot(self->before, sizeof(self->before));
+	pid = fork();
+	if (!pid)
+		write_traced();
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, pid, NULL,
+			    PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL));
+	ASSERT_EQ(0, run_to_write(pid, PTRACE_SYSCALL_INFO_ENTRY, &info));
+	ASSERT_EQ(0, kill(pid, SIGUSR1));
+	ASSERT_EQ(0, run_to_write(pid, PTRACE_SYSCALL_INFO_EXIT, &info));
+	EXPECT_EQ(-EINTR, info.exit.rval);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+
+	input_snapshot(self->after, sizeof(self->after));
+	EXPECT_STREQ(self->before, self->after);
+	EXPECT_EQ(0, mcube_stat("containers"));
+	EXPECT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
 }
 
 static void unprivileged(struct __test_metadata *_metadata)

@@ -11,12 +11,15 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
 #include "mcube_lib.h"
 
 #define MANY	4096U
+#define TRACING	"/sys/kernel/tracing"
+#define BATCHED	TRACING "/events/kmem/mm_page_free_batched/enable"
 
 FIXTURE(alloc_placement) {
 	struct mcube_saved saved;
@@ -408,6 +411,48 @@ TEST_F_TIMEOUT(alloc_placement, pages_stay_on_their_node, 300)
 		tried++;
 	}
 	EXPECT_GE(tried, 2);
+}
+
+/* Number of these frames that the trace has as freed in a batch. */
+static size_t traced(const uint64_t *pfn, size_t n)
+{
+	FILE *f = fopen(TRACING "/trace", "re");
+	unsigned long long frame;
+	char line[512], *p;
+	size_t found = 0, i;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		p = strstr(line, "mm_page_free_batched:");
+		p = p ? strstr(p, "pfn=") : NULL;
+		if (!p || sscanf(p, "pfn=%llx", &frame) != 1)
+			continue;
+		for (i = 0; i < n && pfn[i] != frame; i++)
+			;
+		found += i < n;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Pages that go to containers are traced as pages on the way to a pcp list. */
+TEST_F_TIMEOUT(alloc_placement, batched_frees_are_traced, 120)
+{
+	unsigned int n = 256;
+	size_t found;
+	char *p;
+
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (!mcube_exists(BATCHED))
+		SKIP(return, "no tracing");
+	p = touch(n, self->pfn);
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(0, mcube_write(BATCHED, "1"));
+	munmap(p, n * PAGE_SIZE_);
+	ASSERT_EQ(0, mcube_write(BATCHED, "0"));
+	found = traced(self->pfn, n);
+	TH_LOG("%zu of %u frames traced", found, n);
+	EXPECT_LE(n, found);
 }
 
 TEST_HARNESS_MAIN

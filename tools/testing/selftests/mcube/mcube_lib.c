@@ -187,7 +187,7 @@ const char *mcube_disk(const char *mount_at, bool *mounted)
  */
 const char *mcube_xfs(const char *mount_at, bool *mounted)
 {
-	return mount_disk("MCUBE_XFS_DIR", "/dev/vdb", "xfs", mount_at, mounted);
+	return mount_disk("MCUBE_XFS_DIR", MCUBE_DISK_XFS, "xfs", mount_at, mounted);
 }
 
 /* The fill order in brackets. */
@@ -410,40 +410,61 @@ static void read_buddyinfo(struct mcube_memory *m)
 		fclose(f);
 }
 
-/* The free lists of type Mcube, and the column Mcube of the table of blocks. */
+/* Pages on the free lists of type Mcube. */
 static void read_pagetypeinfo(struct mcube_memory *m)
 {
 	FILE *f = fopen("/proc/pagetypeinfo", "re");
-	char line[1024], *p, *save;
-	int column = -1, order, used, i;
+	char line[1024], *p;
+	int order, used;
 	long n;
 
 	while (f && fgets(line, sizeof(line), f)) {
 		p = strstr(line, "type");
-		if (!strncmp(line, "Node", 4) && p && strstr(p, " Mcube")) {
-			p = strstr(p, "Mcube") + strlen("Mcube");
-			for (order = 0; sscanf(p, " %*[>]%ld%n", &n, &used) == 1 ||
-			     sscanf(p, " %ld%n", &n, &used) == 1; order++) {
-				m->listed += n << order;
-				p += used;
-			}
-		} else if (!strncmp(line, "Number of blocks type", 21)) {
-			p = strtok_r(line + 21, "\n ", &save);
-			for (i = 0; p; i++, p = strtok_r(NULL, "\n ", &save))
-				if (!strcmp(p, "Mcube"))
-					column = i;
-		} else if (column >= 0 && !strncmp(line, "Node", 4) && !p) {
-			p = strstr(line, "zone");
-			p = p ? strtok_r(p, "\n ", &save) : NULL;
-			p = p ? strtok_r(NULL, "\n ", &save) : NULL;
-			for (i = 0; p && i <= column; i++)
-				p = strtok_r(NULL, "\n ", &save);
-			if (p)
-				m->blocks += strtol(p, NULL, 10);
+		p = p && !strncmp(line, "Node", 4) ? strstr(p, " Mcube") : NULL;
+		if (!p)
+			continue;
+		p += strlen(" Mcube");
+		for (order = 0; sscanf(p, " %*[>]%ld%n", &n, &used) == 1 ||
+		     sscanf(p, " %ld%n", &n, &used) == 1; order++) {
+			m->listed += n << order;
+			p += used;
 		}
 	}
 	if (f)
 		fclose(f);
+	m->blocks = mcube_pageblocks("Mcube");
+}
+
+/* Pageblocks of a type: a column in the table of each node, a line per zone. */
+long mcube_pageblocks(const char *type)
+{
+	static const char head[] = "Number of blocks type";
+	FILE *f = fopen("/proc/pagetypeinfo", "re");
+	char line[1024], *word, *save;
+	int column = -1, i;
+	long sum = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, head, strlen(head))) {
+			word = strtok_r(line + strlen(head), "\n ", &save);
+			for (i = 0; word && strcmp(word, type); i++)
+				word = strtok_r(NULL, "\n ", &save);
+			column = i;
+		} else if (column >= 0) {
+			word = strstr(line, "zone");
+			if (!word) {
+				column = -1;
+				continue;
+			}
+			strtok_r(word, "\n ", &save);
+			for (i = -1; i <= column; i++)
+				word = strtok_r(NULL, "\n ", &save);
+			sum += word ? strtol(word, NULL, 10) : 0;
+		}
+	}
+	if (f)
+		fclose(f);
+	return sum;
 }
 
 static long known_pages(void)
@@ -524,4 +545,22 @@ void mcube_memory_print(const char *when, const struct mcube_memory *m)
 	       m->managed, m->free, m->buddy, m->mcube);
 	printf(" pcp %ld known %ld rest %ld; Mcube blocks %ld listed %ld\n",
 	       m->pcp, m->known, m->lost, m->blocks, m->listed);
+}
+
+/* A child uses so many pages and ends.  0, or the child's status. */
+int mcube_use_memory(size_t pages)
+{
+	int status = -1;
+	pid_t pid = fork();
+	size_t i;
+
+	if (!pid) {
+		char *p = mcube_map_anon(pages);
+
+		for (i = 0; p && i < pages; i++)
+			p[i * PAGE_SIZE_] = 1;
+		_exit(!p);
+	}
+	waitpid(pid, &status, 0);
+	return status;
 }

@@ -47,6 +47,7 @@
 #define MIB			(1UL << 20)
 #define HUGE_PAGES		512UL
 #define MCUBE_DISK		"/dev/vda"
+#define MCUBE_DISK_XFS		"/dev/vdb"
 #define MCUBE_CGROUPS		"/sys/fs/cgroup"
 
 /* Files. */
@@ -87,6 +88,7 @@ unsigned int mcube_value(const struct mcube_dim *d, uint64_t pfn);
 
 /* Memory of this process. */
 void *mcube_map_anon(size_t pages);
+int mcube_use_memory(size_t pages);
 int mcube_pfns(const void *addr, size_t pages, uint64_t *pfn);
 int mcube_nodes(const void *addr, size_t pages, int *node);
 int mcube_pin(int cpu);
@@ -114,6 +116,7 @@ void mcube_memory(struct mcube_memory *m);
 bool mcube_memory_settled(struct mcube_memory *m);
 const char *mcube_memory_check_off(const struct mcube_memory *m);
 void mcube_memory_print(const char *when, const struct mcube_memory *m);
+long mcube_pageblocks(const char *type);
 
 /* Load: processes that allocate pages, tag them, and check the tags. */
 enum mcube_work {
@@ -134,6 +137,9 @@ struct mcube_load {
 int mcube_load_start(struct mcube_load *l, int n, unsigned int work,
 		     const char *dir, size_t pages);
 void mcube_load_stop(struct mcube_load *l);
+long mcube_load_once(enum mcube_work kind, const char *dir, uint64_t tag,
+		     size_t pages);
+uint64_t mcube_random(uint64_t *state);
 
 double mcube_now(void);
 long mcube_env(const char *name, long fallback);

@@ -24,7 +24,8 @@ struct mcube_shared {
 	long rounds[MCUBE_WORKERS], corrupt[MCUBE_WORKERS];
 };
 
-static uint64_t next_random(uint64_t *state)
+/* xorshift64; @state is not 0. */
+uint64_t mcube_random(uint64_t *state)
 {
 	*state ^= *state << 13;
 	*state ^= *state >> 7;
@@ -107,14 +108,14 @@ static long work_anon(size_t pages, uint64_t tag, bool forked)
 }
 
 /* Write a file by write(), then through a shared mapping. */
-static long work_file(const char *dir, int id, size_t pages, uint64_t tag)
+static long work_file(const char *dir, size_t pages, uint64_t tag)
 {
 	char path[256], *p, page[PAGE_SIZE_];
 	long wrong = 0;
 	size_t i;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/mcube-load-%d-%d", dir, getpid(), id);
+	snprintf(path, sizeof(path), "%s/mcube-load-%d", dir, getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return 0;
@@ -137,22 +138,28 @@ static long work_file(const char *dir, int id, size_t pages, uint64_t tag)
 	return wrong;
 }
 
+/* One round of one kind of work.  Return: the number of wrong pages. */
+long mcube_load_once(enum mcube_work kind, const char *dir, uint64_t tag,
+		     size_t pages)
+{
+	if (kind == MCUBE_FILE)
+		return work_file(dir, pages, tag);
+	return work_anon(pages, tag, kind == MCUBE_FORK);
+}
+
 static void worker(struct mcube_shared *s, int id, unsigned int work,
 		   const char *dir, size_t max)
 {
 	uint64_t rnd = 0x9e3779b97f4a7c15ULL * (id + 1);
 
 	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED) && getppid() != 1) {
-		size_t pages = 8 + next_random(&rnd) % max;
-		uint64_t tag = next_random(&rnd) << 8 | id;
-		unsigned int kind = 1U << next_random(&rnd) % 3;
+		size_t pages = 8 + mcube_random(&rnd) % max;
+		uint64_t tag = mcube_random(&rnd) << 8 | id;
+		unsigned int kind = 1U << mcube_random(&rnd) % 3;
 
 		if (!(work & kind))
 			continue;
-		if (kind == MCUBE_FILE)
-			s->corrupt[id] += work_file(dir, id, pages, tag);
-		else
-			s->corrupt[id] += work_anon(pages, tag, kind == MCUBE_FORK);
+		s->corrupt[id] += mcube_load_once(kind, dir, tag, pages);
 		s->rounds[id]++;
 	}
 	_exit(0);

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -369,13 +370,73 @@ TEST_F(sim_samples, more_than_there_are)
 	EXPECT_LE(0, sim_open_attr(&attr, 0, -1, group[0]));
 }
 
-/* With a frequency the period follows the rate; the sum is still the count. */
-TEST_F(sim_samples, frequency)
+/* Lines that are loaded at a time, and rounds of the loop that takes as long. */
+#define CHUNK		64
+#define ENOUGH		300	/* samples */
+
+static void spin(unsigned long rounds)
+{
+	while (rounds--)
+		asm volatile("" ::: "memory");
+}
+
+/* Seconds that loads of a chunk and @rounds take; the CPU may be taken away. */
+static double least_time(const char *p, size_t lines, unsigned long rounds)
+{
+	double least = 1e9, start;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		start = mcube_now();
+		sim_load(p, lines);
+		spin(rounds);
+		least = MIN(least, mcube_now() - start);
+	}
+	return least;
+}
+
+static int by_period(const void *a, const void *b)
+{
+	const struct sim_sample *x = a, *y = b;
+
+	return (x->period > y->period) - (x->period < y->period);
+}
+
+/* The period that perf settles on while a chunk is followed by @rounds. */
+static uint64_t settled_period(struct sim_sampler *s, const char *p,
+			       unsigned long rounds, struct sim_samples *got)
+{
+	const size_t enough = ENOUGH * (sizeof(struct perf_event_header) +
+					sizeof(*got->s));
+	const struct perf_event_mmap_page *page = s->map;
+	double end = mcube_now() + 120;
+	size_t late;
+
+	sim_on(s->fd);
+	while (page->data_head - page->data_tail < enough && mcube_now() < end) {
+		sim_load(p, CHUNK);
+		spin(rounds);
+	}
+	sim_off(s->fd);
+	sim_collect(s, got);
+	late = got->n / 2;
+	if (late)
+		qsort(got->s + late, got->n - late, sizeof(*got->s), by_period);
+	return late ? got->s[late + (got->n - late) / 2].period : 0;
+}
+
+/*
+ * With a frequency the period follows the rate of the events; the sum is still
+ * the count.  A host with much else to do changes the rate of samples, but
+ * hardly the ratio of two rates of events.
+ */
+TEST_F_TIMEOUT(sim_samples, frequency, 300)
 {
 	struct perf_event_attr attr = sim_sample_attr(ACCESSES, 0);
 	struct perf_event_attr count = sim_attr(ACCESSES);
-	double start, seconds = 0;
-	struct sim_samples got;
+	unsigned long rounds = 100000;
+	struct sim_samples got[2];
+	uint64_t period[2];
 	struct sim_sampler s;
 	int fd, i;
 
@@ -387,18 +448,22 @@ TEST_F(sim_samples, frequency)
 	count.disabled = 0;
 	fd = sim_open_attr(&count, 0, -1, s.fd);
 	ASSERT_LE(0, fd);
-	sim_on(s.fd);
-	for (start = mcube_now(); seconds < 3; seconds = mcube_now() - start)
-		for (i = 0; i < 10; i++)
-			sim_load(self->p, self->half);
-	sim_off(s.fd);
-	sim_collect(&s, &got);
-	TH_LOG("%.0f samples/s", got.n / seconds);
-	EXPECT_AGREE(&got, sim_read(fd), 5);
-	EXPECT_LE(100, got.n / seconds);
-	EXPECT_GE(2500, got.n / seconds);
-	EXPECT_NE(got.s[0].period, got.s[got.n - 1].period);
-	sim_samples_free(&got);
+
+	rounds *= 15 * least_time(self->p, CHUNK, 0) /
+		  least_time(self->p, 0, rounds);
+	for (i = 0; i < 2; i++) {
+		period[i] = settled_period(&s, self->p, i * rounds, &got[i]);
+		TH_LOG("%zu samples, period %llu", got[i].n,
+		       (unsigned long long)period[i]);
+		EXPECT_LE(ENOUGH, got[i].n);
+	}
+	/* The second loop has a sixteenth of the rate. */
+	EXPECT_GT(period[0], 2 * period[1]);
+	got[0].n += got[1].n;
+	got[0].sum += got[1].sum;
+	EXPECT_AGREE(&got[0], sim_read(fd), 5);
+	sim_samples_free(&got[0]);
+	sim_samples_free(&got[1]);
 	sim_close(&s);
 }
 

@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "srm_lib.h"
 
 #define CGROUP_NODE	MCUBE_CGROUPS "/mcube-selftest-node"
+#define NOBODY		65534
 
 /* NULL, or the reason why nothing can be tested. */
 const char *srm_unusable(void)
@@ -22,6 +25,54 @@ const char *srm_unusable(void)
 	if (!why && !mcube_exists(MCUBE_SRM "enabled"))
 		why = "no CONFIG_MCUBE_SRM";
 	return why;
+}
+
+/*
+ * Save the settings and mount the disk; the file @name on it does not exist yet.
+ * Return: NULL, or the reason why nothing can be tested.
+ */
+const char *srm_begin(struct srm_setup *s, const char *name)
+{
+	const char *why = srm_unusable(), *dir;
+
+	mcube_save(&s->saved);
+	if (why)
+		return why;
+	dir = mcube_disk(SRM_MOUNT, &s->mounted);
+	if (!dir)
+		return "no ext4 on " MCUBE_DISK "; MCUBE_DISK_DIR may name a directory";
+	snprintf(s->dir, sizeof(s->dir), "%s", dir);
+	snprintf(s->file, sizeof(s->file), "%s/%s", dir, name);
+	return NULL;
+}
+
+/* The allocator and the policy, with @share sixteenths of the colors reserved. */
+int srm_switch_on(struct srm_setup *s, unsigned long tl, const char *share)
+{
+	return mcube_write(MCUBE_SRM "enabled", "0") ?: mcube_off() ?:
+	       mcube_write_num(MCUBE_SRM "tl", tl) ?:
+	       mcube_write(MCUBE_SRM "reserve", share) ?:
+	       mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS) ?:
+	       mcube_dim_from(&s->dim, MCUBE_MAP "color_map") ?:
+	       mcube_write(MCUBE_SRM "enabled", "1");
+}
+
+/* All as before srm_begin(), and the file is gone.  Called in any case. */
+int srm_end(struct srm_setup *s)
+{
+	int ret;
+
+	if (srm_unusable())
+		return 0;
+	ret = mcube_write(MCUBE_SRM "enabled", "0");
+	srm_defaults();
+	if (s->file[0])
+		unlink(s->file);
+	if (s->mounted && umount(SRM_MOUNT) && !ret)
+		ret = -errno;
+	ret = ret ?: mcube_off();
+	mcube_restore(&s->saved);
+	return ret;
 }
 
 /* The tunables as after boot; the policy is off. */
@@ -104,18 +155,79 @@ int srm_write_file(const char *path, size_t pages)
 	return ret;
 }
 
-int srm_read_file(const char *path, size_t pages)
+/* Read a file of srm_write_file() from its start, a page at a time. */
+int srm_read_fd(int fd, size_t pages)
 {
-	int fd = open(path, O_RDONLY), ret = 0;
 	char page[PAGE_SIZE_];
 	size_t i;
 
+	for (i = 0; i < pages; i++)
+		if (pread(fd, page, sizeof(page), i * PAGE_SIZE_) != sizeof(page) ||
+		    page[0] != (char)i || page[PAGE_SIZE_ - 1] != (char)i)
+			return -EIO;
+	return 0;
+}
+
+int srm_read_file(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDONLY), ret;
+
 	if (fd < 0)
 		return -errno;
-	for (i = 0; i < pages && !ret; i++)
-		if (read(fd, page, sizeof(page)) != sizeof(page) ||
-		    page[0] != (char)i || page[PAGE_SIZE_ - 1] != (char)i)
+	ret = srm_read_fd(fd, pages);
+	close(fd);
+	return ret;
+}
+
+/* A file of pages that can be called and return at once. */
+int srm_write_code(const char *path, size_t pages)
+{
+#ifdef __x86_64__
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0700), ret = 0;
+	char page[PAGE_SIZE_];
+
+	if (fd < 0)
+		return -errno;
+	memset(page, 0xc3, sizeof(page));
+	while (pages-- && !ret)
+		if (write(fd, page, sizeof(page)) != sizeof(page))
 			ret = -EIO;
+	close(fd);
+	return ret;
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+/* Advice on an open file by a user who may read it, not write it. */
+int srm_as_nobody(int fd, int advice)
+{
+	int status;
+
+	if (!fork())
+		_exit(setuid(NOBODY) ||
+		      posix_fadvise(fd, 0, 0, advice) ? 1 : 0);
+	return wait(&status) < 0 || status ? -EPERM : 0;
+}
+
+/* Wait for work in the background, for some seconds.  Return: the counter. */
+long srm_await(const char *stat, long least)
+{
+	int i;
+
+	for (i = 0; i < 600 && srm_stat(stat) < least; i++)
+		usleep(100000);
+	return srm_stat(stat);
+}
+
+/* A file without blocks, whose pages cost no I/O.  0, or a negative errno. */
+int srm_make_hole(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ftruncate(fd, pages * PAGE_SIZE_) ? -errno : 0;
 	close(fd);
 	return ret;
 }

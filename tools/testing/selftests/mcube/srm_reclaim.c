@@ -31,6 +31,7 @@
 #define KEPT		PAGES(4UL)
 #define CHUNK		(16 * PAGE_SIZE_)
 #define CGROUP		MCUBE_CGROUPS "/mcube-selftest"
+#define INNER		CGROUP "/inner"
 
 FIXTURE(srm_reclaim) {
 	struct mcube_saved saved;
@@ -52,17 +53,6 @@ FIXTURE_VARIANT_ADD(srm_reclaim, classic) {
 FIXTURE_VARIANT_ADD(srm_reclaim, mglru) {
 	.lru_gen = "y",
 };
-
-static int make_hole(const char *path, size_t pages)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = ftruncate(fd, pages * PAGE_SIZE_) ? -errno : 0;
-	close(fd);
-	return ret;
-}
 
 /* Read @pages pages, a whole number of chunks, from page @from on. */
 static int stream_part(const char *path, size_t from, size_t pages)
@@ -112,9 +102,9 @@ FIXTURE_SETUP(srm_reclaim)
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM SRM_REUSE, "0"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 	self->fill_pages = free / 64 * 80;
-	ASSERT_EQ(0, make_hole(self->fill, self->fill_pages));
-	ASSERT_EQ(0, make_hole(self->more, MORE * TIMES));
-	ASSERT_EQ(0, make_hole(self->kept, KEPT));
+	ASSERT_EQ(0, srm_make_hole(self->fill, self->fill_pages));
+	ASSERT_EQ(0, srm_make_hole(self->more, MORE * TIMES));
+	ASSERT_EQ(0, srm_make_hole(self->kept, KEPT));
 }
 
 FIXTURE_TEARDOWN_PARENT(srm_reclaim)
@@ -126,6 +116,7 @@ FIXTURE_TEARDOWN_PARENT(srm_reclaim)
 	unlink(self->fill);
 	unlink(self->more);
 	unlink(self->kept);
+	rmdir(INNER);
 	rmdir(CGROUP);
 	srm_leave_node();
 	if (self->mounted)
@@ -211,37 +202,83 @@ static char *map_kept(FIXTURE_DATA(srm_reclaim) *self)
 	return p;
 }
 
-/* A cgroup that is promised @low.  Return: NULL, or why there is no cgroup. */
-static const char *make_group(const char *low)
+/* A cgroup in a cgroup.  Return: NULL, or why there is none. */
+static const char *make_group(void)
 {
-	if (mcube_make_cgroup(CGROUP, "+memory"))
+	if (mcube_make_cgroup(CGROUP, "+memory") || mcube_make_cgroup(INNER, "+memory") ||
+	    mcube_write(CGROUP "/cgroup.subtree_control", "+memory"))
 		return "no cgroup2 on /sys/fs/cgroup";
-	if (mcube_write(CGROUP "/memory.low", low))
-		return "no memory controller";
 	if (mcube_max_node() && mcube_write(CGROUP "/cpuset.mems", "0"))
 		return "no cpuset controller";
 	return NULL;
 }
 
-/* Read @kept some times in that cgroup.  Return: the reader's status, or < 0. */
-static int read_in_group(const char *kept, int times)
+/* Read a file some times in the inner cgroup.  0, or that did not work. */
+static int read_in_group(const char *path, int times)
 {
 	int status;
 
 	if (!fork()) {
-		status = mcube_write(CGROUP "/cgroup.procs", "0");
+		status = mcube_write(INNER "/cgroup.procs", "0");
 		while (!status && times--)
-			status = stream_part(kept, 0, KEPT);
+			status = stream_part(path, 0, KEPT);
 		_exit(status ? 1 : 0);
 	}
 	return wait(&status) < 0 ? -1 : status;
 }
 
-/* Stream through memory: SRM-buffer reclaims pages, but not those of @kept. */
-static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reclaim) *self,
-			const char *low, int times, bool used)
+/* Pages of the inner cgroup that the kernel has reclaimed, SRM-buffer not. */
+static long pages_stolen(void)
 {
-	const char *why = make_group(low);
+	long now = -1, before;
+	int i;
+
+	/*
+	 * The counters of a cgroup are added up every two seconds, and later while
+	 * CPUs are idle.
+	 */
+	for (i = 0; i < 10; i++) {
+		before = now;
+		sleep(3);
+		now = mcube_field(INNER "/memory.stat", "pgsteal");
+		if (now == before)
+			break;
+	}
+	return now;
+}
+
+/*
+ * Let reclaim work in the new cgroup once.  With generations the first pages of a
+ * cgroup are in the second generation, and no reclaim looks at them before the
+ * first generation, which is empty, has been reclaimed.
+ */
+static int age_group(const char *path)
+{
+	int ret = read_in_group(path, 1);
+
+	/* Fails if fewer pages than that can be reclaimed. */
+	mcube_write(INNER "/memory.reclaim", "4M");
+	return ret;
+}
+
+/*
+ * The outer cgroup limits the protection of the inner cgroup.
+ */
+static int promise(const char *min)
+{
+	return mcube_write(CGROUP "/memory.min", min) ?:
+	       mcube_write(INNER "/memory.min", min);
+}
+
+/*
+ * Stream through memory twice, so that SRM-buffer looks at each block for each
+ * color: it reclaims pages, but not those of @kept.
+ */
+static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reclaim) *self,
+			const char *min, int times, bool used)
+{
+	const int rounds = self->fill_pages * 2 / MORE;
+	const char *why = make_group();
 	long reclaimed, stolen;
 	size_t left;
 	int i, n;
@@ -249,13 +286,21 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(srm_recl
 
 	if (why)
 		SKIP(return, "%s", why);
+	/* Nothing is evicted from a reserved color, so there must be none. */
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "reserve", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
+	ASSERT_EQ(0, srm_make_hole(self->more, MORE * rounds));
+	ASSERT_EQ(0, age_group(self->more));
+	stolen = pages_stolen();
+	ASSERT_EQ(0, promise(min));
 	ASSERT_EQ(0, read_in_group(self->kept, times));
 	p = map_kept(self);
 	ASSERT_NE(MAP_FAILED, p);
 	ASSERT_EQ(KEPT, resident(p, KEPT));
 	ASSERT_EQ(0, stream_part(self->fill, 0, self->fill_pages));
 	reclaimed = srm_stat(STAT_RECLAIMED);
-	for (i = 0; i < TIMES; i++) {
+	for (i = 0; i < rounds; i++) {
 		/*
 		 * Twice: MGLRU spares a page that was used again once.  If nobody
 		 * uses the page until it is the oldest again, reclaim takes it for
@@ -270,12 +315,13 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(srm_recl
 	EXPECT_LT(reclaimed, srm_stat(STAT_RECLAIMED));
 	/*
 	 * The kernel may reclaim some of these pages on a full node, and counts
-	 * them; SRM-buffer may not.  The counters of a cgroup are added up every
-	 * two seconds.
+	 * them; SRM-buffer may not.
 	 */
-	sleep(3);
-	stolen = mcube_field(CGROUP "/memory.stat", "pgsteal");
+	stolen = pages_stolen() - stolen;
 	TH_LOG("%zu of %lu pages left, %ld reclaimed", left, KEPT, stolen);
+	/* No reclaim at all takes what memory.min promises. */
+	if (!used)
+		EXPECT_EQ(0, stolen);
 	EXPECT_LE(KEPT * 95 / 100, left + stolen);
 }
 
@@ -284,7 +330,7 @@ TEST_F_TIMEOUT(srm_reclaim, pages_used_again_stay, 300)
 	expect_kept(_metadata, self, "0", 4, true);
 }
 
-/* Pages used once, but by a cgroup that memory.low protects. */
+/* Pages used once, but by a cgroup that memory.min protects. */
 TEST_F_TIMEOUT(srm_reclaim, promised_pages_stay, 300)
 {
 	expect_kept(_metadata, self, "64M", 1, false);

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
@@ -22,10 +21,7 @@
 #define RESERVED	0U
 
 FIXTURE(srm_reserve) {
-	struct mcube_saved saved;
-	struct mcube_dim dim;
-	char dir[128], file[160];
-	bool mounted;
+	struct srm_setup setup;
 	unsigned int color[SRM_PAGES_MAX];
 };
 
@@ -38,37 +34,19 @@ static int switch_on(const char *share)
 
 FIXTURE_SETUP(srm_reserve)
 {
-	const char *why = srm_unusable(), *dir;
+	const char *why = srm_begin(&self->setup, "mcube-reserve");
 
-	mcube_save(&self->saved);
 	if (why)
 		SKIP(return, "%s", why);
-	dir = mcube_disk(SRM_MOUNT, &self->mounted);
-	if (!dir)
-		SKIP(return, "no ext4 on " MCUBE_DISK);
-	snprintf(self->dir, sizeof(self->dir), "%s", dir);
-	snprintf(self->file, sizeof(self->file), "%s/mcube-reserve", dir);
-	ASSERT_EQ(0, mcube_off());
-	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
-	ASSERT_EQ(0, srm_write_file(self->file, LONG));
+	ASSERT_EQ(0, srm_write_file(self->setup.file, LONG));
 	srm_forget_files();
-	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
-	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
-	ASSERT_EQ(0, switch_on("1"));
+	ASSERT_EQ(0, srm_switch_on(&self->setup, TL, "1"));
 }
 
 FIXTURE_TEARDOWN_PARENT(srm_reserve)
 {
-	if (srm_unusable())
-		return;
-	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
-	srm_defaults();
-	unlink(self->file);
-	if (self->mounted)
-		EXPECT_EQ(0, umount(SRM_MOUNT));
+	EXPECT_EQ(0, srm_end(&self->setup));
 	srm_leave_node();
-	EXPECT_EQ(0, mcube_off());
-	mcube_restore(&self->saved);
 }
 
 /* How many of the pages have the reserved color? */
@@ -98,8 +76,8 @@ TEST_F_TIMEOUT(srm_reserve, files_have_the_reserved_color, 120)
 {
 	long missed = srm_stat("missed");
 
-	ASSERT_EQ(0, srm_read_file(self->file, LONG));
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
 	EXPECT_EQ(missed, srm_stat("missed"));
 	EXPECT_EQ(LONG, reserved(self, 0, LONG));
 }
@@ -110,9 +88,9 @@ TEST_F_TIMEOUT(srm_reserve, short_files_have_it_too, 120)
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		snprintf(path, sizeof(path), "%s/mcube-short", self->dir);
+		snprintf(path, sizeof(path), "%s/mcube-short", self->setup.dir);
 		ASSERT_EQ(0, srm_write_file(path, 8));
-		EXPECT_EQ(0, srm_file_colors(&self->dim, path, 8, self->color));
+		EXPECT_EQ(0, srm_file_colors(&self->setup.dim, path, 8, self->color));
 		EXPECT_EQ(8, reserved(self, 0, 8));
 		unlink(path);
 	}
@@ -122,7 +100,7 @@ TEST_F_TIMEOUT(srm_reserve, memory_hops_over_the_others, 120)
 {
 	const size_t pages = 20 * (SRM_COLORS - 1);
 
-	ASSERT_EQ(0, srm_memory_colors(&self->dim, pages, self->color));
+	ASSERT_EQ(0, srm_memory_colors(&self->setup.dim, pages, self->color));
 	/* Page tables are not movable, and a page or two may come another way. */
 	EXPECT_GE(2, reserved(self, 0, pages));
 	EXPECT_LE(18, rarest(self, pages));
@@ -158,16 +136,16 @@ TEST_F_TIMEOUT(srm_reserve, others_when_it_is_exhausted, 300)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
 	ASSERT_EQ(0, mcube_off());
-	ASSERT_EQ(0, srm_write_file(self->file, SRM_PAGES_MAX));
+	ASSERT_EQ(0, srm_write_file(self->setup.file, SRM_PAGES_MAX));
 	srm_forget_files();
 	p = fill_memory(TIGHT, &filled);
 	ASSERT_NE(NULL, p);
 	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
 	ASSERT_EQ(0, switch_on("1"));
-	ASSERT_EQ(0, srm_read_file(self->file, SRM_PAGES_MAX));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, SRM_PAGES_MAX));
 	/* This includes pages that other tasks have freed meanwhile. */
 	free = srm_free_pages() + SRM_PAGES_MAX;
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, SRM_PAGES_MAX,
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, SRM_PAGES_MAX,
 				     self->color));
 	while (head < SRM_PAGES_MAX && self->color[head] == RESERVED)
 		head++;
@@ -188,35 +166,61 @@ TEST_F_TIMEOUT(srm_reserve, others_when_it_is_exhausted, 300)
 	munmap(p, filled * PAGE_SIZE_);
 }
 
-/* Colors of the file, mapped to be executed; advice is given first unless -1. */
-static void read_as_program(struct __test_metadata *_metadata,
-			    FIXTURE_DATA(srm_reserve) *self, int advice)
+/* Map the file to be executed, and execute each page, or only read it. */
+static void map_program(struct __test_metadata *_metadata,
+			FIXTURE_DATA(srm_reserve) *self, int fd, bool execute)
 {
-	int fd = open(self->file, O_RDONLY);
+	volatile char sum = 0;
+	size_t i;
 	char *p;
 
-	ASSERT_LE(0, fd);
-	if (advice >= 0)
-		ASSERT_EQ(0, posix_fadvise(fd, 0, 0, advice));
+	srm_forget_files();
+	ASSERT_EQ(0, srm_restart());
 	p = mmap(NULL, LONG * PAGE_SIZE_, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
 		 0);
-	close(fd);
 	ASSERT_NE(MAP_FAILED, p);
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	for (i = 0; i < LONG; i++) {
+		if (execute)
+			((void (*)(void))(p + i * PAGE_SIZE_))();
+		else
+			sum += p[i * PAGE_SIZE_];
+	}
 	munmap(p, LONG * PAGE_SIZE_);
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
 }
 
 /* Every process that runs the program uses its text again. */
 TEST_F_TIMEOUT(srm_reserve, programs_are_like_memory, 120)
 {
-	read_as_program(_metadata, self, -1);
+	int fd;
+
+	if (srm_write_code(self->setup.file, LONG) == -EOPNOTSUPP)
+		SKIP(return, "no code for this architecture");
+	fd = open(self->setup.file, O_RDONLY);
+	ASSERT_LE(0, fd);
+	map_program(_metadata, self, fd, true);
 	EXPECT_EQ(0, reserved(self, 0, LONG));
 	EXPECT_LE(LONG / SRM_COLORS / 2, rarest(self, LONG));
-
-	/* After POSIX_FADV_NOREUSE the text keeps to its segments. */
+	/* The same pages, if read() needs them and nobody executes them. */
 	srm_forget_files();
 	ASSERT_EQ(0, srm_restart());
-	read_as_program(_metadata, self, POSIX_FADV_NOREUSE);
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
+	EXPECT_EQ(LONG, reserved(self, 0, LONG));
+	/* After POSIX_FADV_NOREUSE text keeps to its segments. */
+	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_NOREUSE));
+	map_program(_metadata, self, fd, true);
+	EXPECT_EQ(LONG, reserved(self, 0, LONG));
+	close(fd);
+}
+
+/* A mapping that may be executed does not make a stream a program. */
+TEST_F_TIMEOUT(srm_reserve, streams_are_no_programs, 120)
+{
+	int fd = open(self->setup.file, O_RDONLY);
+
+	ASSERT_LE(0, fd);
+	map_program(_metadata, self, fd, false);
+	close(fd);
 	EXPECT_EQ(LONG, reserved(self, 0, LONG));
 }
 
@@ -225,11 +229,11 @@ TEST_F_TIMEOUT(srm_reserve, not_while_it_is_on, 60)
 	EXPECT_EQ(-EBUSY, mcube_write(MCUBE_SRM "reserve", "2"));
 	EXPECT_EQ(1, mcube_read_num(MCUBE_SRM "reserve"));
 	ASSERT_EQ(0, switch_on("8"));
-	ASSERT_EQ(0, srm_memory_colors(&self->dim, 20 * SRM_COLORS,
+	ASSERT_EQ(0, srm_memory_colors(&self->setup.dim, 20 * SRM_COLORS,
 				       self->color));
 	EXPECT_EQ(0, rarest(self, 20 * SRM_COLORS));
 	ASSERT_EQ(0, switch_on("0"));
-	ASSERT_EQ(0, srm_memory_colors(&self->dim, 20 * SRM_COLORS,
+	ASSERT_EQ(0, srm_memory_colors(&self->setup.dim, 20 * SRM_COLORS,
 				       self->color));
 	EXPECT_LE(18, reserved(self, 0, 20 * SRM_COLORS));
 }

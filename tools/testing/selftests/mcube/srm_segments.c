@@ -12,8 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <linux/mempolicy.h>
@@ -25,59 +23,34 @@
 #define LONG		(32 * TL)
 
 FIXTURE(srm_segments) {
-	struct mcube_saved saved;
-	struct mcube_dim dim;
-	char dir[128], file[160];
-	bool mounted;
+	struct srm_setup setup;
 	unsigned int color[LONG];
 };
 
 FIXTURE_SETUP(srm_segments)
 {
-	const char *why = srm_unusable(), *dir;
-	struct stat st;
+	const char *why = srm_begin(&self->setup, "mcube-long");
 
-	mcube_save(&self->saved);
 	if (why)
 		SKIP(return, "%s", why);
-	dir = mcube_disk(SRM_MOUNT, &self->mounted);
-	if (!dir)
-		SKIP(return, "no ext4 on /dev/vda; MCUBE_DISK_DIR may name a directory");
-	ASSERT_EQ(0, stat(dir, &st));
-	snprintf(self->dir, sizeof(self->dir), "%s", dir);
-	snprintf(self->file, sizeof(self->file), "%s/mcube-long", dir);
-	ASSERT_EQ(0, mcube_off());
-	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "tl", TL));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", SRM_MODE_SEGMENTS));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "vm_hop", "1"));
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "reserve", "0"));
-	ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS, MCUBE_TEST_BANKS));
-	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
-	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
-	ASSERT_EQ(0, srm_write_file(self->file, LONG));
+	ASSERT_EQ(0, srm_switch_on(&self->setup, TL, "0"));
+	ASSERT_EQ(0, srm_write_file(self->setup.file, LONG));
 	srm_forget_files();
 	ASSERT_EQ(0, srm_restart());
 }
 
 FIXTURE_TEARDOWN_PARENT(srm_segments)
 {
-	if (srm_unusable())
-		return;
-	EXPECT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
-	srm_defaults();
-	if (self->file[0])
-		unlink(self->file);
-	if (self->mounted)
-		EXPECT_EQ(0, umount(SRM_MOUNT));
-	EXPECT_EQ(0, mcube_off());
-	mcube_restore(&self->saved);
+	EXPECT_EQ(0, srm_end(&self->setup));
 }
 
 /* A file that was read, in order, after srm_restart(). */
 static void check_segments(struct __test_metadata *_metadata,
 			   FIXTURE_DATA(srm_segments) *self, long missed)
 {
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
 	missed = srm_stat("missed") - missed;
 	EXPECT_LE(missed, (long)LONG / 100);
 	/*
@@ -95,7 +68,7 @@ TEST_F_TIMEOUT(srm_segments, long_file_read, 120)
 	long missed = srm_stat("missed"), pages = srm_stat("file_pages");
 	long segments = srm_stat(STAT_SEGMENTS);
 
-	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, LONG));
 	EXPECT_LE((long)LONG, srm_stat("file_pages") - pages);
 	EXPECT_LE((long)(LONG / TL), srm_stat(STAT_SEGMENTS) - segments);
 	check_segments(_metadata, self, missed);
@@ -104,7 +77,7 @@ TEST_F_TIMEOUT(srm_segments, long_file_read, 120)
 /* Readahead allocates several pages at once, and frees those it does not need. */
 TEST_F_TIMEOUT(srm_segments, long_file_partly_there, 120)
 {
-	int fd = open(self->file, O_RDONLY);
+	int fd = open(self->setup.file, O_RDONLY);
 	size_t i, there = 0;
 	long pages;
 	char c;
@@ -115,7 +88,7 @@ TEST_F_TIMEOUT(srm_segments, long_file_partly_there, 120)
 		ASSERT_EQ(1, pread(fd, &c, 1, i * PAGE_SIZE_));
 	close(fd);
 	pages = srm_stat("file_pages");
-	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, LONG));
 	EXPECT_EQ((long)(LONG - there), srm_stat("file_pages") - pages);
 }
 
@@ -126,14 +99,14 @@ TEST_F_TIMEOUT(srm_segments, long_file_read_with_a_memory_policy, 120)
 
 	if (syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0))
 		SKIP(return, "no memory policies");
-	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, LONG));
 	check_segments(_metadata, self, missed);
 }
 
 TEST_F_TIMEOUT(srm_segments, long_file_mapped, 120)
 {
 	long missed = srm_stat("missed");
-	int fd = open(self->file, O_RDONLY);
+	int fd = open(self->setup.file, O_RDONLY);
 	size_t i;
 	char *p;
 
@@ -156,11 +129,11 @@ TEST_F_TIMEOUT(srm_segments, long_file_written, 120)
 	long task = srm_stat("task_pages"), file = srm_stat("file_pages");
 	size_t i, changes = 0;
 
-	ASSERT_EQ(0, unlink(self->file));
-	ASSERT_EQ(0, srm_write_file(self->file, LONG));
+	ASSERT_EQ(0, unlink(self->setup.file));
+	ASSERT_EQ(0, srm_write_file(self->setup.file, LONG));
 	EXPECT_LE((long)TL, srm_stat("task_pages") - task);
 	EXPECT_LE((long)(LONG - TL - 2), srm_stat("file_pages") - file);
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
 	for (i = 1; i < LONG; i++)
 		changes += self->color[i] != self->color[i - 1];
 	EXPECT_LE(changes, LONG / TL + 2);
@@ -177,14 +150,14 @@ TEST_F_TIMEOUT(srm_segments, long_file_written_at_once, 120)
 
 	ASSERT_NE(NULL, text);
 	memset(text, 'x', LONG * PAGE_SIZE_);
-	fd = open(self->file, O_RDWR | O_TRUNC);
+	fd = open(self->setup.file, O_RDWR | O_TRUNC);
 	ASSERT_LE(0, fd);
 	for (i = 5; i < LONG / 2; i += 9)
 		ASSERT_EQ(1, pwrite(fd, text, 1, i * PAGE_SIZE_));
 	ASSERT_EQ((ssize_t)(LONG * PAGE_SIZE_), pwrite(fd, text, LONG * PAGE_SIZE_, 0));
 	close(fd);
 	EXPECT_EQ((long)LONG, srm_stat("task_pages") + srm_stat("file_pages") - pages);
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
 	for (i = LONG / 2 + 1; i < LONG; i++)
 		changes += self->color[i] != self->color[i - 1];
 	EXPECT_LE(changes, LONG / 2 / TL + 1);
@@ -195,7 +168,7 @@ TEST_F_TIMEOUT(srm_segments, long_file_written_at_once, 120)
 TEST_F_TIMEOUT(srm_segments, second_half_written_from_the_first, 120)
 {
 	size_t i, half = LONG / 2 * PAGE_SIZE_;
-	int fd = open(self->file, O_RDWR);
+	int fd = open(self->setup.file, O_RDWR);
 	char *p;
 
 	ASSERT_LE(0, fd);
@@ -216,7 +189,7 @@ static void make_short_files(struct __test_metadata *_metadata,
 	int i;
 
 	for (i = 0; i < 40; i++) {
-		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->setup.dir, i);
 		ASSERT_EQ(0, srm_write_file(path, 4));
 	}
 	srm_forget_files();
@@ -229,9 +202,9 @@ static void check_short_files(struct __test_metadata *_metadata,
 	int i;
 
 	for (i = 0; i < 40; i++) {
-		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->setup.dir, i);
 		if (i < files)
-			EXPECT_EQ(0, srm_file_colors(&self->dim, path, 4,
+			EXPECT_EQ(0, srm_file_colors(&self->setup.dim, path, 4,
 						     self->color + 4 * i));
 		unlink(path);
 	}
@@ -248,7 +221,7 @@ TEST_F_TIMEOUT(srm_segments, short_files_share_the_segment_of_their_reader, 120)
 	make_short_files(_metadata, self);
 	ASSERT_EQ(0, srm_restart());
 	for (i = 0; i < 40; i++) {
-		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->setup.dir, i);
 		ASSERT_EQ(0, srm_read_file(path, 4));
 	}
 	ASSERT_EQ(missed, srm_stat("missed"));
@@ -264,7 +237,7 @@ TEST_F_TIMEOUT(srm_segments, short_files_read_by_children, 120)
 	ASSERT_EQ(0, srm_restart());
 	/* The parent begins the segment, its children inherit it. */
 	for (i = 0; i < 12; i++) {
-		snprintf(path, sizeof(path), "%s/mcube-short%d", self->dir, i);
+		snprintf(path, sizeof(path), "%s/mcube-short%d", self->setup.dir, i);
 		if (!i) {
 			ASSERT_EQ(0, srm_read_file(path, 4));
 			continue;
@@ -285,7 +258,7 @@ static size_t hops(struct __test_metadata *_metadata, FIXTURE_DATA(srm_segments)
 	unsigned int per_color[SRM_COLORS] = { 0 };
 	unsigned int color[20 * SRM_COLORS];
 
-	ASSERT_EQ(0, srm_memory_colors(&self->dim, n, color)) return 0;
+	ASSERT_EQ(0, srm_memory_colors(&self->setup.dim, n, color)) return 0;
 	for (i = 0; i < n; i++) {
 		per_color[color[i]]++;
 		steps += i && color[i] == (color[i - 1] + 1) % SRM_COLORS;
@@ -316,20 +289,20 @@ TEST_F_TIMEOUT(srm_segments, stateless_colors_come_back, 120)
 	size_t i;
 
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "mode", "stateless"));
-	ASSERT_EQ(0, srm_read_file(self->file, LONG));
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
 	EXPECT_EQ(0, srm_strays(self->color, LONG, TL));
 	for (i = TL; i < LONG; i += TL)
 		EXPECT_EQ(self->color[i], (self->color[i - TL] + 1) % SRM_COLORS);
 	srm_forget_files();
-	ASSERT_EQ(0, srm_read_file(self->file, LONG));
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, again));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, again));
 	EXPECT_EQ(0, memcmp(self->color, again, sizeof(again)));
 }
 
 TEST_F_TIMEOUT(srm_segments, tl_changes_while_a_file_is_read, 120)
 {
-	int fd = open(self->file, O_RDONLY);
+	int fd = open(self->setup.file, O_RDONLY);
 	char page[PAGE_SIZE_];
 	size_t i;
 
@@ -342,7 +315,7 @@ TEST_F_TIMEOUT(srm_segments, tl_changes_while_a_file_is_read, 120)
 		ASSERT_EQ(PAGE_SIZE_, pread(fd, page, sizeof(page), i * PAGE_SIZE_));
 	}
 	close(fd);
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, 96, self->color));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, 96, self->color));
 	/* 32 pages of the first segment were left; 16 of them remain. */
 	EXPECT_EQ(0, srm_strays(self->color, 48, 48));
 	EXPECT_EQ(0, srm_strays(self->color + 48, 48, 16));
@@ -357,10 +330,10 @@ TEST_F_TIMEOUT(srm_segments, off_leaves_nothing, 120)
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
 	file = srm_stat("file_pages");
 	task = srm_stat("task_pages");
-	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_read_file(self->setup.file, LONG));
 	EXPECT_EQ(file, srm_stat("file_pages"));
 	EXPECT_EQ(task, srm_stat("task_pages"));
-	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, self->setup.file, LONG, self->color));
 	EXPECT_LE(LONG / 4, srm_strays(self->color, LONG, TL));
 
 	/* SRM-buffer needs the allocator. */

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Folios of several pages, from containers and back
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A folio of 2^k pages needs an aligned group of 2^k frames.  In a map that is
+ * linear over XOR such a group has the colors of one color group
+ * (../srm/color_group.c), so a hint for any color of the color group names it.
+ * A container knows the levels of its free groups (bins.c), hence at once
+ * whether it can have a group of that size:
+ *
+ *   16 frames, colors 0 to 7; a hint for color 5, order 2
+ *
+ *     color   0 1 2 3   4 5 6 7   0 1 2 3   4 5 6 7
+ *     free    * * * *   * . * *   . . . .   * * * *
+ *                                           ^^^^^^^ taken as a whole
+ *
+ * The page cache asks for many folios in a row.  mcube_large_alloc_bulk() takes
+ * them under one lock and without a call of the page allocator for each:
+ *
+ *   mcube_large_alloc_bulk()     mcube_alloc_rmqueue_large()
+ *     |                            |
+ *     +----> take_some() <---------+ else mcube_buddy_search()
+ *              |   cursor of the color, next container, a new container
+ *              v
+ *     bins of a container  <------- mcube_large_free()
+ *
+ * A folio is freed into its container as a whole.  A folio that was split is
+ * freed in parts, which become a free group again in the bins.  When the
+ * container has been broken up meanwhile, the page allocator frees the folio.
+ *
+ * The cursors and the exhausted keys are those of hinted.c, for groups: a color is
+ * exhausted from some order on when no container has a free group of that order,
+ * until a group of its color becomes free or a block is taken.
+ */
+
+#include <linux/cpuset.h>
+#include <linux/list.h>
+#include <linux/mcube_alloc.h>
+#include <linux/mcube_hint.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/spinlock.h>
+#include <linux/topology.h>
+#include <linux/vmstat.h>
+
+#include "../../internal.h"
+#include "color_stat.h"
+#include "internal.h"
+#include "policy.h"
+
+/* Containers that one search examines before it takes a block instead. */
+#define SEARCH_MAX	64
+
+/* Groups that are taken under one acquisition of a container's lock. */
+#define TAKE_MAX	((unsigned int)MCUBE_ALLOC_BULK)
+
+/* Take up to @nr groups out of a container; the number of groups taken. */
+static unsigned int take_groups(struct mcube_zone *mz,
+				struct mcube_container *c, u32 hint,
+				unsigned int order, struct list_head *pages,
+				unsigned int nr)
+{
+	const unsigned long *sel, *unused;
+	unsigned int got = 0, i;
+	unsigned long flags;
+	u16 first[TAKE_MAX];
+
+	spin_lock_irqsave(&c->lock, flags);
+	if (c->active && c->mz == mz &&
+	    mcube_hint_select(hint, &c->block_map, &sel, &unused)) {
+		got = mcube_bins_take_groups(&c->bins, sel, order, first,
+					     min(nr, TAKE_MAX));
+		if (got) {
+			__mod_mcube_free_pages(mz->zone, -(int)(got << order));
+			/* All groups have the same colors. */
+			mcube_color_stat_groups(c, first[0], 1U << order, -(int)got);
+			mcube_container_relist(c);
+		}
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	for (i = 0; i < got; i++)
+		list_add_tail(&c->bins.base[first[i]].lru, pages);
+	return got;
+}
+
+static bool has_group(const struct mcube_container *c, u32 hint,
+		      unsigned int order)
+{
+	const unsigned long *sel, *unused;
+
+	return mcube_bins_top(&c->bins) >= (int)order &&
+		mcube_hint_select(hint, &c->block_map, &sel, &unused) &&
+		mcube_bins_has_group(&c->bins, sel, order);
+}
+
+/* The next container with a group; examines a bounded number of containers. */
+static struct mcube_container *search(struct mcube_zone *mz, u32 hint,
+				      unsigned int order)
+{
+	unsigned int color = mcube_hint_color(hint), left;
+	struct mcube_container *c, *found = NULL;
+	struct mcube_large *l = &mz->large;
+	unsigned long flags;
+
+	spin_lock_irqsave(&mz->lock, flags);
+	c = l->cursor[color];
+	if (!c || c->mz != mz || list_empty(&c->all)) {
+		c = list_entry(&mz->all, struct mcube_container, all);
+		l->missed[color] = 0;
+	}
+	if (l->order[color] != order) {
+		l->order[color] = order;
+		l->missed[color] = 0;
+	}
+	for (left = min(mz->nr, SEARCH_MAX); left && !found; left--) {
+		c = list_next_entry_circular(c, &mz->all, all);
+		l->missed[color]++;
+		if (has_group(c, hint, order))
+			found = c;
+	}
+	if (mz->nr)
+		WRITE_ONCE(l->cursor[color], c);
+	if (found) {
+		l->missed[color] = 0;
+	} else if (l->missed[color] >= mz->nr) {
+		l->missed[color] = 0;
+		mcube_large_set_exhausted(mz, color, order);
+	}
+	spin_unlock_irqrestore(&mz->lock, flags);
+	return found;
+}
+
+/*
+ * Take a block.  If the color was exhausted, no other container has a group, so
+ * the color stays exhausted.  That does not hold if another CPU took a block for
+ * the color at the same time, which moved the cursor.
+ */
+static struct mcube_container *take_for(struct mcube_zone *mz, u32 hint)
+{
+	unsigned int color = mcube_hint_color(hint);
+	unsigned int from = READ_ONCE(mz->large.exhausted[color]);
+	struct mcube_container *old = READ_ONCE(mz->large.cursor[color]), *c;
+	unsigned long flags;
+
+	c = mcube_container_take(mz, -1, hint);
+	if (!c)
+		return NULL;
+	spin_lock_irqsave(&mz->lock, flags);
+	if (mz->large.cursor[color] == old)
+		mcube_large_set_exhausted(mz, color, from);
+	WRITE_ONCE(mz->large.cursor[color], c);
+	spin_unlock_irqrestore(&mz->lock, flags);
+	return c;
+}
+
+/* At least one group, if there is one, and at most @nr; the number of groups. */
+static unsigned int take_some(struct mcube_zone *mz, u32 hint,
+			      unsigned int order, struct list_head *pages,
+			      unsigned int nr)
+{
+	int color = mcube_hint_color(hint);
+	struct mcube_container *c;
+	unsigned int got = 0;
+
+	/* In a map with a table, groups can have some colors in common. */
+	if (color < 0 || mcube_hint_bank(hint) >= 0 ||
+	    order > MCUBE_LARGE_MAX || mcube_config.map->color.table_len)
+		return 0;
+	c = READ_ONCE(mz->large.cursor[color]);
+	if (likely(c))
+		got = take_groups(mz, c, hint, order, pages, nr);
+	while (!got && !mcube_large_is_exhausted(mz, color, order)) {
+		c = search(mz, hint, order);
+		if (!c)
+			break;
+		got = take_groups(mz, c, hint, order, pages, nr);
+	}
+	if (got)
+		return got;
+	c = take_for(mz, hint);
+	return c ? take_groups(mz, c, hint, order, pages, nr) : 0;
+}
+
+static void count_hinted(u32 hint, unsigned int nr)
+{
+	this_cpu_add(mcube_stats.nr[MCUBE_COLORED], nr);
+	current->mcube_hint = hint | MCUBE_HINT_SERVED;
+}
+
+/**
+ * mcube_alloc_rmqueue_large() - allocate a block of more than one page
+ * @zone: zone that has passed watermark, cpuset and dirty checks.
+ * @order: order of the block, not 0.
+ * @migratetype: type of the request.
+ *
+ * Context: any but NMI, no lock of the page allocator held.
+ * Return: a free block for the page cache, to be prepared like a block from the
+ * buddy lists; NULL for any other request, or if no block follows the hint.
+ */
+struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
+				       int migratetype)
+{
+	u32 hint = mcube_task_hint();
+	struct page *page = NULL;
+	struct mcube_zone *mz;
+	LIST_HEAD(pages);
+
+	guard(rcu)();
+	mz = rcu_dereference(zone->mcube);
+	if (mz && hint & MCUBE_HINT_FILE && migratetype == MIGRATE_MOVABLE &&
+	    mcube_hint_fits(hint) && take_some(mz, hint, order, &pages, 1)) {
+		count_hinted(hint, 1);
+		page = list_first_entry(&pages, struct page, lru);
+		list_del(&page->lru);
+	} else if (mz) {
+		page = mcube_search_buddy(zone, order, migratetype);
+	}
+	if (!page)
+		this_cpu_inc(mcube_stats.nr[MCUBE_UNCOVERED]);
+	return page;
+}
+
+/*
+ * The zone for a bulk allocation: the first zone that the task may use, if that
+ * zone is of this node and stays above its low watermark.
+ */
+static struct zone *bulk_zone(gfp_t gfp, unsigned long pages)
+{
+	int nid = numa_mem_id(), idx = gfp_zone(gfp);
+	struct zoneref *ref;
+	struct zone *zone;
+
+	for_each_zone_zonelist(zone, ref, node_zonelist(nid, gfp), idx) {
+		if (!cpuset_zone_allowed(zone, gfp | __GFP_HARDWALL))
+			continue;
+		if (zone_to_nid(zone) != nid)
+			return NULL;
+		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone) + pages,
+				      idx, 0))
+			return zone;
+	}
+	return NULL;
+}
+
+static void count_bulk(struct zone *zone, unsigned int order, unsigned int nr)
+{
+	__count_zid_vm_events(PGALLOC, zone_idx(zone), nr << order);
+#ifdef CONFIG_NUMA
+	if (static_branch_likely(&vm_numa_stat_key)) {
+		__count_numa_events(zone, NUMA_HIT, nr);
+		__count_numa_events(zone, NUMA_LOCAL, nr);
+	}
+#endif
+}
+
+/**
+ * mcube_large_alloc_bulk() - allocate folios that follow the task's hint
+ * @gfp: flags of the request.
+ * @order: order of the folios, not 0.
+ * @nr: number of folios.
+ * @folios: list, the folios are added to its end.
+ *
+ * Like alloc_pages_bulk(): ignores memory policies, and gives up instead of
+ * reclaiming memory.
+ *
+ * Context: process, within mcube_hint_save() for a hint of the page cache.
+ * Return: number of folios; 0 if the caller should ask for one.
+ */
+unsigned int mcube_large_alloc_bulk(gfp_t gfp, unsigned int order,
+				    unsigned int nr, struct list_head *folios)
+{
+	u32 hint = mcube_task_hint();
+	struct page *page, *next;
+	struct mcube_zone *mz;
+	LIST_HEAD(pages);
+	struct zone *zone;
+	unsigned int got;
+
+	gfp = current_gfp_context(gfp) & gfp_allowed_mask;
+	if (!(hint & MCUBE_HINT_FILE) ||
+	    gfp_migratetype(gfp) != MIGRATE_MOVABLE)
+		return 0;
+	zone = bulk_zone(gfp, (unsigned long)nr << order);
+	if (!zone)
+		return 0;
+	scoped_guard(rcu) {
+		mz = rcu_dereference(zone->mcube);
+		if (!mz || !mcube_hint_fits(hint))
+			return 0;
+		got = take_some(mz, hint, order, &pages, nr);
+	}
+	if (!got)
+		return 0;
+	count_bulk(zone, order, got);
+	count_hinted(hint, got);
+	list_for_each_entry_safe(page, next, &pages, lru) {
+		post_alloc_hook(page, order, gfp);
+		set_page_count(page, 1);
+		prep_compound_page(page, order);
+		clear_page_pfmemalloc(page);
+		list_add_tail(&page_rmappable_folio(page)->lru, folios);
+	}
+	return got;
+}
+
+/**
+ * mcube_large_free() - free a block of several pages into its container
+ * @pfn: first frame of the block, which went through free_pages_prepare(), and
+ *       whose pageblock was seen as MIGRATE_MCUBE.
+ * @order: order of the block.
+ *
+ * Context: any but NMI; a pcp lock may be held, zone->lock may not.
+ * Return: false if the block lies in no container any more: it belongs to the
+ * buddy allocator.
+ */
+bool mcube_large_free(unsigned long pfn, unsigned int order)
+{
+	struct mcube_container *c;
+	unsigned long flags;
+	unsigned int off, level, i;
+	bool active, full = false;
+
+	guard(rcu)();
+	c = mcube_lookup(pfn);
+	if (unlikely(!c))
+		return false;
+
+	spin_lock_irqsave(&c->lock, flags);
+	active = c->active;
+	if (likely(active)) {
+		off = pfn & ((1U << c->bins.order) - 1);
+		level = mcube_bins_put_group(&c->bins, off, order);
+		__mod_mcube_free_pages(c->mz->zone, 1 << order);
+		mcube_color_stat_groups(c, off, 1U << order, 1);
+		__count_vm_events(PGFREE, 1 << order);
+		for (i = 0; READ_ONCE(c->mz->nr_exhausted) && i < 1U << order; i++)
+			mcube_hinted_freed(c, pfn + i);
+		mcube_large_freed(c, off, level);
+		if (c->owner < 0 && mcube_container_relist(c))
+			full = mcube_bins_full(&c->bins);
+	}
+	spin_unlock_irqrestore(&c->lock, flags);
+	if (unlikely(full))
+		mcube_container_release(c);
+	return active;
+}
