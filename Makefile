@@ -51,10 +51,12 @@ shell: build ## shell prompt in QEMU (SMP=4 MEM=2G NODES=1; MODEL=small: modelle
 		--nodes $(or $(NODES),1) $(if $(MODEL),--model $(MODEL) --program perf) \
 		--append "$(APPEND)"
 
-stress: tree ## stress the debug kernel, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
+stress: tree ## stress and fuzz the debug kernels, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
 	@$(DEV)/kbuild.py debug
+	@$(DEV)/kbuild.py races
 	@$(DEV)/guests.py stress --minutes $(MINUTES) $(if $(NODES),--nodes $(NODES)) \
 		$(if $(MEM),--mem $(MEM))
+	@$(DEV)/guests_kselftest.py --fuzz $(MINUTES) $(if $(NODES),--nodes $(NODES))
 
 repeat: tree ## repeat KUnit, kselftests, modelled machine, stress TIMES=10 times (STAGES=kunit)
 	@$(DEV)/repeat.py --times $(TIMES) $(if $(STAGES),--stages $(STAGES))
