@@ -26,9 +26,6 @@
 
 struct page;
 
-/* Pages that a bulk allocation asks the mcube allocator for. */
-#define MCUBE_ALLOC_BULK	16
-
 #ifdef CONFIG_MCUBE_ALLOC
 
 DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
@@ -40,8 +37,6 @@ DECLARE_STATIC_KEY_FALSE(mcube_alloc_key);
 struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype);
 struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
 				       int migratetype);
-unsigned int mcube_alloc_rmqueue_bulk(struct zone *zone, int migratetype,
-				      struct page **pages, unsigned int nr);
 bool mcube_alloc_free(unsigned long pfn);
 bool __mcube_alloc_yield_pageblock(struct zone *zone, unsigned int order);
 bool __mcube_alloc_break_up(struct zone *zone, unsigned int order);
@@ -64,20 +59,6 @@ static __always_inline bool mcube_alloc_wants(int migratetype)
 	return static_branch_unlikely(&mcube_alloc_key) &&
 		(migratetype == MIGRATE_MOVABLE ||
 		 current->mcube_hint & MCUBE_HINT_FILE);
-}
-
-/**
- * mcube_alloc_wants_bulk() - ask the mcube allocator for a bulk allocation?
- *
- * Only for pages of the page cache, see struct mcube_srm_batch.
- *
- * Return: true if the mcube allocator shall be asked for the pages.
- */
-static __always_inline bool mcube_alloc_wants_bulk(void)
-{
-	return static_branch_unlikely(&mcube_alloc_key) && in_task() &&
-		current->mcube_hint & MCUBE_HINT_FILE &&
-		!(current->flags & PF_MEMALLOC);
 }
 
 /**
@@ -221,9 +202,6 @@ static inline unsigned long mcube_alloc_nr_free(struct zone *zone)
 	((void)(zone), (void)(mt), (struct page *)NULL)
 #define mcube_alloc_rmqueue_large(zone, order, mt)				\
 	((void)(zone), (void)(order), (void)(mt), (struct page *)NULL)
-#define mcube_alloc_wants_bulk()		false
-#define mcube_alloc_rmqueue_bulk(zone, mt, pages, nr)				\
-	((void)(zone), (void)(mt), (void)(pages), (void)(nr), 0U)
 #define mcube_alloc_yield_pageblock(zone, order)				\
 	((void)(zone), (void)(order), false)
 #define mcube_alloc_break_up(zone, order)	((void)(zone), (void)(order), false)

@@ -21,7 +21,8 @@
  *
  * With a hint, the frame has the color, or the bank, or both, and comes from any
  * container of the zone, see hinted.c.  The last resort is a piece of a block in
- * the buddy lists (buddy.c).  Folios of several pages are in large.c.
+ * the buddy lists (buddy.c).  Folios of several pages are in large.c, requests for
+ * several folios in bulk.c.
  *
  * A policy such as SRM-buffer (../srm/) sets hints for pages of files.  It may
  * also have all pages without a hint hop over the colors (reserve.c).
@@ -106,13 +107,6 @@ static __always_inline struct page *alloc_any(struct mcube_zone *mz)
 static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 	      MIGRATE_TYPES);
 
-static void count_hinted(u32 hint, unsigned int nr)
-{
-	this_cpu_add(mcube_stats.nr[MCUBE_COLORED], nr);
-	if (hint & MCUBE_HINT_FILE)
-		current->mcube_hint = hint | MCUBE_HINT_SERVED;
-}
-
 /* A page for the hint: from a container, else from the buddy lists. */
 static __always_inline struct page *
 serve_hinted(struct mcube_zone *mz, int migratetype, u32 hint)
@@ -126,7 +120,7 @@ serve_hinted(struct mcube_zone *mz, int migratetype, u32 hint)
 	if (unlikely(!page))
 		page = mcube_buddy_search(mz->zone, 0, migratetype, hint);
 	if (likely(page))
-		count_hinted(hint, 1);
+		mcube_count_hinted(hint, 1);
 	return page;
 }
 
@@ -151,7 +145,7 @@ struct page *mcube_search_buddy(struct zone *zone, unsigned int order,
 	if (likely(mcube_hint_fits(hint)))
 		page = mcube_buddy_search(zone, order, migratetype, hint);
 	if (page) {
-		count_hinted(hint, 1);
+		mcube_count_hinted(hint, 1);
 		return page;
 	}
 	this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);
@@ -206,46 +200,6 @@ struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype)
 		trace_mcube_alloc_fallback(zone, hint);
 	}
 	return page;
-}
-
-/**
- * mcube_alloc_rmqueue_bulk() - allocate pages that follow the task's hint
- * @zone: zone that has passed the checks of the request.
- * @migratetype: type of the request.
- * @pages: filled in with free pages, to be prepared like pages from the buddy
- *         lists.
- * @nr: number of pages wanted, at most MCUBE_ALLOC_BULK.
- *
- * Takes the frames of a container together, under one acquisition of its lock.
- * The lists of pcp.c are passed by: their frames lie in many containers.
- *
- * Context: process, after mcube_alloc_wants_bulk() returned true; no lock of the
- * page allocator held.
- * Return: number of pages; fewer than @nr if no more free pages follow the hint.
- */
-unsigned int mcube_alloc_rmqueue_bulk(struct zone *zone, int migratetype,
-				      struct page **pages, unsigned int nr)
-{
-	u32 hint = current->mcube_hint;
-	unsigned int got = 0, more = 1;
-	struct mcube_zone *mz;
-
-	guard(rcu)();
-	mz = rcu_dereference(zone->mcube);
-	if (unlikely(!mz || !mcube_hint_fits(hint)))
-		return 0;
-	if (likely(migratetype == MIGRATE_MOVABLE)) {
-		for (; got < nr && more; got += more)
-			more = mcube_hinted_bulk(mz, hint, pages + got, nr - got);
-	}
-	for (; got < nr; got++) {
-		pages[got] = mcube_buddy_search(zone, 0, migratetype, hint);
-		if (!pages[got])
-			break;
-	}
-	if (likely(got))
-		count_hinted(hint, got);
-	return got;
 }
 
 /**

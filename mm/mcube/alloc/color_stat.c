@@ -51,7 +51,7 @@ DEFINE_STATIC_KEY_FALSE(mcube_color_stat_key);
 #define BATCH	16
 
 /* A delta is below BATCH, and must have room for the frames of a bulk. */
-static_assert(BATCH + MCUBE_ALLOC_BULK <= S8_MAX);
+static_assert(BATCH + MCUBE_BULK_MAX <= S8_MAX);
 
 /* By offset, the color in a container whose first frame has color 0. */
 static u8 color_of[1U << MCUBE_MAX_ORDER];
@@ -65,7 +65,7 @@ static unsigned int color_at(const struct mcube_container *c, unsigned int off)
 	return color_of[off] ^ c->block_map.color_xor;
 }
 
-/* Interrupts are off; @nr is at most MCUBE_ALLOC_BULK, negative if frames left. */
+/* Interrupts are off; @nr is at most MCUBE_BULK_MAX, negative if frames left. */
 static void add(struct mcube_zone *mz, unsigned int color, int nr)
 {
 	s8 *delta;

@@ -74,7 +74,7 @@ static __always_inline void mcube_color_stat_groups(struct mcube_container *c,
  * mcube_color_stat_color() - count that frames of a known color left
  * @c: the container, locked.
  * @color: color of the frames.
- * @nr: number of frames, at most MCUBE_ALLOC_BULK.
+ * @nr: number of frames, at most MCUBE_BULK_MAX.
  */
 static __always_inline void mcube_color_stat_color(struct mcube_container *c,
 						   unsigned int color,

@@ -39,7 +39,7 @@
  * up, isolation, hotplug, memory pressure and switching off would have to empty
  * the lists of all CPUs first, and 16 frames of each of 32 colors are 2 MiB
  * that no other CPU can use.  A home stays an ordinary container.  A request
- * for several pages (mcube_alloc_rmqueue_bulk()) does take its frames together.
+ * for several pages (bulk.c) does take its frames together.
  */
 
 #include <linux/bitops.h>
@@ -71,7 +71,7 @@ static __always_inline void account_hinted(struct mcube_container *c,
 	mcube_container_relist(c);
 }
 
-/* Take up to @nr frames, at most MCUBE_ALLOC_BULK; the number of frames. */
+/* Take up to @nr frames, at most MCUBE_BULK_MAX; the number of frames. */
 static __always_inline unsigned int
 take_hinted(struct mcube_zone *mz, struct mcube_container *c, u32 hint,
 	    struct page **pages, unsigned int nr)
@@ -394,7 +394,7 @@ struct page *mcube_hinted_alloc(struct mcube_zone *mz, u32 hint)
  * @mz: containers of the zone.
  * @hint: the hint, which fits the map, see mcube_hint_fits().
  * @pages: filled in.
- * @nr: number of pages wanted, at most MCUBE_ALLOC_BULK.
+ * @nr: number of pages wanted, at most MCUBE_BULK_MAX.
  *
  * Context: any but NMI, RCU read side; zone->lock is not held.
  * Return: number of pages.  Fewer than @nr, but not 0, if the container has no

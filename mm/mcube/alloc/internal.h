@@ -29,6 +29,9 @@
 
 #include "bins.h"
 
+/* Pages, or groups of pages, that are taken under one lock of a container. */
+#define MCUBE_BULK_MAX		16U
+
 struct mcube_policy;
 struct mutex;
 
@@ -266,6 +269,20 @@ struct mcube_stats {
 
 DECLARE_PER_CPU(struct mcube_stats, mcube_stats);
 
+/**
+ * mcube_count_hinted() - pages or folios follow the task's hint
+ * @hint: the hint.
+ * @nr: number of pages or folios.
+ *
+ * The page cache learns of it by the task's hint.
+ */
+static inline void mcube_count_hinted(u32 hint, unsigned int nr)
+{
+	this_cpu_add(mcube_stats.nr[MCUBE_COLORED], nr);
+	if (hint & MCUBE_HINT_FILE)
+		current->mcube_hint = hint | MCUBE_HINT_SERVED;
+}
+
 /*
  * Settings.  They change only while the allocator is off, except for the fill
  * order of new containers.
@@ -500,6 +517,11 @@ struct page *mcube_hinted_alloc(struct mcube_zone *mz, u32 hint);
 unsigned int mcube_hinted_bulk(struct mcube_zone *mz, u32 hint,
 			       struct page **pages, unsigned int nr);
 void mcube_hinted_freed(struct mcube_container *c, unsigned long pfn);
+
+/* large.c */
+unsigned int mcube_large_take(struct mcube_zone *mz, u32 hint,
+			      unsigned int order, struct page **pages,
+			      unsigned int nr);
 
 /* alloc.c */
 struct page *mcube_search_buddy(struct zone *zone, unsigned int order,

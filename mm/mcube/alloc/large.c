@@ -16,12 +16,11 @@
  *     free    * * * *   * . * *   . . . .   * * * *
  *                                           ^^^^^^^ taken as a whole
  *
- * The page cache asks for many folios in a row.  mcube_large_alloc_bulk() takes
- * them under one lock and without a call of the page allocator for each:
+ * The page cache asks for many folios in a row, which bulk.c takes together:
  *
- *   mcube_large_alloc_bulk()     mcube_alloc_rmqueue_large()
+ *   mcube_alloc_folios()         mcube_alloc_rmqueue_large()
  *     |                            |
- *     +----> take_some() <---------+ else mcube_buddy_search()
+ *     +-> mcube_large_take() <-----+ else mcube_buddy_search()
  *              |   cursor of the color, next container, a new container
  *              v
  *     bins of a container  <------- mcube_large_free()
@@ -35,7 +34,6 @@
  * until a group of its color becomes free or a block is taken.
  */
 
-#include <linux/cpuset.h>
 #include <linux/list.h>
 #include <linux/mcube_alloc.h>
 #include <linux/mcube_hint.h>
@@ -44,38 +42,31 @@
 #include <linux/mmzone.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/sched/mm.h>
 #include <linux/spinlock.h>
-#include <linux/topology.h>
 #include <linux/vmstat.h>
 
-#include "../../internal.h"
 #include "color_stat.h"
 #include "internal.h"
-#include "policy.h"
 
 /* Containers that one search examines before it takes a block instead. */
 #define SEARCH_MAX	64
 
-/* Groups that are taken under one acquisition of a container's lock. */
-#define TAKE_MAX	((unsigned int)MCUBE_ALLOC_BULK)
-
 /* Take up to @nr groups out of a container; the number of groups taken. */
 static unsigned int take_groups(struct mcube_zone *mz,
 				struct mcube_container *c, u32 hint,
-				unsigned int order, struct list_head *pages,
+				unsigned int order, struct page **pages,
 				unsigned int nr)
 {
 	const unsigned long *sel, *unused;
 	unsigned int got = 0, i;
 	unsigned long flags;
-	u16 first[TAKE_MAX];
+	u16 first[MCUBE_BULK_MAX];
 
 	spin_lock_irqsave(&c->lock, flags);
 	if (c->active && c->mz == mz &&
 	    mcube_hint_select(hint, &c->block_map, &sel, &unused)) {
 		got = mcube_bins_take_groups(&c->bins, sel, order, first,
-					     min(nr, TAKE_MAX));
+					     min(nr, MCUBE_BULK_MAX));
 		if (got) {
 			__mod_mcube_free_pages(mz->zone, -(int)(got << order));
 			/* All groups have the same colors. */
@@ -85,7 +76,7 @@ static unsigned int take_groups(struct mcube_zone *mz,
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	for (i = 0; i < got; i++)
-		list_add_tail(&c->bins.base[first[i]].lru, pages);
+		pages[i] = c->bins.base + first[i];
 	return got;
 }
 
@@ -159,9 +150,20 @@ static struct mcube_container *take_for(struct mcube_zone *mz, u32 hint)
 	return c;
 }
 
-/* At least one group, if there is one, and at most @nr; the number of groups. */
-static unsigned int take_some(struct mcube_zone *mz, u32 hint,
-			      unsigned int order, struct list_head *pages,
+/**
+ * mcube_large_take() - take free groups of frames for a hint
+ * @mz: containers of the zone.
+ * @hint: the hint, which fits the map, see mcube_hint_fits().
+ * @order: each group has 2^@order frames; not 0.
+ * @pages: filled in with the first page of each group.
+ * @nr: number of groups wanted; a call takes MCUBE_BULK_MAX at most.
+ *
+ * Context: any but NMI, RCU read side; zone->lock is not held.
+ * Return: number of groups.  Fewer than @nr, but not 0, if the container has no
+ * more; other containers may have some.
+ */
+unsigned int mcube_large_take(struct mcube_zone *mz, u32 hint,
+			      unsigned int order, struct page **pages,
 			      unsigned int nr)
 {
 	int color = mcube_hint_color(hint);
@@ -187,12 +189,6 @@ static unsigned int take_some(struct mcube_zone *mz, u32 hint,
 	return c ? take_groups(mz, c, hint, order, pages, nr) : 0;
 }
 
-static void count_hinted(u32 hint, unsigned int nr)
-{
-	this_cpu_add(mcube_stats.nr[MCUBE_COLORED], nr);
-	current->mcube_hint = hint | MCUBE_HINT_SERVED;
-}
-
 /**
  * mcube_alloc_rmqueue_large() - allocate a block of more than one page
  * @zone: zone that has passed watermark, cpuset and dirty checks.
@@ -209,104 +205,18 @@ struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
 	u32 hint = mcube_task_hint();
 	struct page *page = NULL;
 	struct mcube_zone *mz;
-	LIST_HEAD(pages);
 
 	guard(rcu)();
 	mz = rcu_dereference(zone->mcube);
 	if (mz && hint & MCUBE_HINT_FILE && migratetype == MIGRATE_MOVABLE &&
-	    mcube_hint_fits(hint) && take_some(mz, hint, order, &pages, 1)) {
-		count_hinted(hint, 1);
-		page = list_first_entry(&pages, struct page, lru);
-		list_del(&page->lru);
-	} else if (mz) {
+	    mcube_hint_fits(hint) &&
+	    mcube_large_take(mz, hint, order, &page, 1))
+		mcube_count_hinted(hint, 1);
+	else if (mz)
 		page = mcube_search_buddy(zone, order, migratetype);
-	}
 	if (!page)
 		this_cpu_inc(mcube_stats.nr[MCUBE_UNCOVERED]);
 	return page;
-}
-
-/*
- * The zone for a bulk allocation: the first zone that the task may use, if that
- * zone is of this node and stays above its low watermark.
- */
-static struct zone *bulk_zone(gfp_t gfp, unsigned long pages)
-{
-	int nid = numa_mem_id(), idx = gfp_zone(gfp);
-	struct zoneref *ref;
-	struct zone *zone;
-
-	for_each_zone_zonelist(zone, ref, node_zonelist(nid, gfp), idx) {
-		if (!cpuset_zone_allowed(zone, gfp | __GFP_HARDWALL))
-			continue;
-		if (zone_to_nid(zone) != nid)
-			return NULL;
-		if (zone_watermark_ok(zone, 0, low_wmark_pages(zone) + pages,
-				      idx, 0))
-			return zone;
-	}
-	return NULL;
-}
-
-static void count_bulk(struct zone *zone, unsigned int order, unsigned int nr)
-{
-	__count_zid_vm_events(PGALLOC, zone_idx(zone), nr << order);
-#ifdef CONFIG_NUMA
-	if (static_branch_likely(&vm_numa_stat_key)) {
-		__count_numa_events(zone, NUMA_HIT, nr);
-		__count_numa_events(zone, NUMA_LOCAL, nr);
-	}
-#endif
-}
-
-/**
- * mcube_large_alloc_bulk() - allocate folios that follow the task's hint
- * @gfp: flags of the request.
- * @order: order of the folios, not 0.
- * @nr: number of folios.
- * @folios: list, the folios are added to its end.
- *
- * Like alloc_pages_bulk(): ignores memory policies, and gives up instead of
- * reclaiming memory.
- *
- * Context: process, within mcube_hint_save() for a hint of the page cache.
- * Return: number of folios; 0 if the caller should ask for one.
- */
-unsigned int mcube_large_alloc_bulk(gfp_t gfp, unsigned int order,
-				    unsigned int nr, struct list_head *folios)
-{
-	u32 hint = mcube_task_hint();
-	struct page *page, *next;
-	struct mcube_zone *mz;
-	LIST_HEAD(pages);
-	struct zone *zone;
-	unsigned int got;
-
-	gfp = current_gfp_context(gfp) & gfp_allowed_mask;
-	if (!(hint & MCUBE_HINT_FILE) ||
-	    gfp_migratetype(gfp) != MIGRATE_MOVABLE)
-		return 0;
-	zone = bulk_zone(gfp, (unsigned long)nr << order);
-	if (!zone)
-		return 0;
-	scoped_guard(rcu) {
-		mz = rcu_dereference(zone->mcube);
-		if (!mz || !mcube_hint_fits(hint))
-			return 0;
-		got = take_some(mz, hint, order, &pages, nr);
-	}
-	if (!got)
-		return 0;
-	count_bulk(zone, order, got);
-	count_hinted(hint, got);
-	list_for_each_entry_safe(page, next, &pages, lru) {
-		post_alloc_hook(page, order, gfp);
-		set_page_count(page, 1);
-		prep_compound_page(page, order);
-		clear_page_pfmemalloc(page);
-		list_add_tail(&page_rmappable_folio(page)->lru, folios);
-	}
-	return got;
 }
 
 /**

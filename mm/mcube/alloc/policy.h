@@ -93,9 +93,9 @@ bool mcube_color_stat_free(struct zone *zone, unsigned int *free);
 /* buddy.c */
 void mcube_buddy_count(struct zone *zone, unsigned int *found);
 
-/* large.c */
-unsigned int mcube_large_alloc_bulk(gfp_t gfp, unsigned int order,
-				    unsigned int nr, struct list_head *folios);
+/* bulk.c */
+unsigned int mcube_alloc_folios(gfp_t gfp, unsigned int order, unsigned int nr,
+				struct list_head *folios);
 
 /* container.c */
 bool mcube_container_may_take(struct zone *zone);

@@ -48,23 +48,20 @@
 #include "internal.h"
 #include "reuse.h"
 
-/* alloc_pages_bulk() ignores memory policies, cpuset spread and dirty limits. */
+/* mcube_alloc_folios() ignores memory policies, cpuset spread and dirty limits. */
 static bool has_policy(gfp_t gfp)
 {
 	return mcube_srm_has_mempolicy() || cpuset_do_page_mem_spread() ||
 		(gfp & __GFP_WRITE && !node_dirty_ok(NODE_DATA(numa_mem_id())));
 }
 
+/* Allocate at most so many pages, but at least a folio; the number of pages. */
 static unsigned int alloc_bulk(gfp_t gfp, unsigned int order,
 			       unsigned long pages, struct list_head *folios)
 {
-	if (!order)
-		return alloc_pages_bulk_noprof(gfp, numa_mem_id(), NULL,
-					       min(pages, MCUBE_SRM_BATCH),
-					       folios, NULL);
-	pages = clamp(pages, 1UL << order, MCUBE_SRM_BATCH_LARGE);
-	return mcube_large_alloc_bulk(gfp, order, pages >> order,
-				      folios) << order;
+	pages = clamp(pages, 1UL << order, order ? MCUBE_SRM_BATCH_LARGE :
+						   MCUBE_SRM_BATCH);
+	return mcube_alloc_folios(gfp, order, pages >> order, folios) << order;
 }
 
 /* A readahead window may reach beyond the end of the file, a write extends it. */

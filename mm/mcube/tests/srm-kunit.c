@@ -539,9 +539,9 @@ static void take_folios(struct kunit *test, unsigned int order,
 
 	hint = mcube_hint_save(mcube_hint_make(color, -1) | MCUBE_HINT_FILE);
 	while (n < NR_LARGE) {
-		unsigned int got = mcube_large_alloc_bulk(GFP_HIGHUSER_MOVABLE,
-							  order, NR_LARGE - n,
-							  &folios);
+		unsigned int got = mcube_alloc_folios(GFP_HIGHUSER_MOVABLE,
+						      order, NR_LARGE - n,
+						      &folios);
 
 		KUNIT_EXPECT_NE(test, got, 0);
 		if (!got)
