@@ -64,6 +64,7 @@ mapping_alloc_folio_noprof(struct address_space *mapping,
  * @last: page index of the last page.
  * @folios: folios of the row that were allocated ahead; empty while the task
  *          sleeps.
+ * @ahead: pages that were allocated ahead last, if they may be there still.
  * @order: order of these folios.
  * @stat: counter that these pages were counted in.
  * @advice: what is said of all pages of the file that the task allocates in the
@@ -75,6 +76,7 @@ struct mcube_srm_batch {
 	struct address_space *mapping;
 	pgoff_t last;
 	struct list_head folios;
+	unsigned int ahead;
 	unsigned int order;
 	unsigned int stat;
 	unsigned int advice;

@@ -24,7 +24,9 @@
  *   schedule() -> sched_submit_work() -> mcube_srm_batch_release()
  *
  * This holds wherever the task sleeps: in balance_dirty_pages(), in a fault, in
- * a file system, in reclaim.
+ * a file system, in reclaim.  A task that is preempted keeps its batch, and there
+ * may be thousands of such tasks.  So all batches together have a limit, beyond
+ * which pages are allocated one by one.
  *
  * The same holds for larger folios, which come from containers
  * (../alloc/large.c).  A batch has folios of one order.  Readahead and writes ask
@@ -32,14 +34,17 @@
  * are allocated one by one.
  */
 
+#include <linux/cpumask.h>
 #include <linux/cpuset.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
+#include <linux/init.h>
 #include <linux/list.h>
 #include <linux/mcube_hint.h>
 #include <linux/mcube_srm.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/percpu_counter.h>
 #include <linux/sched.h>
 #include <linux/topology.h>
 #include <linux/writeback.h>
@@ -47,6 +52,31 @@
 #include "../alloc/policy.h"
 #include "internal.h"
 #include "reuse.h"
+
+/*
+ * Pages in the batches of all tasks.  A CPU adds its share to the sum when the
+ * share exceeds AHEAD_PER_CPU, hence seldom, as tasks empty what they fill.
+ */
+#define AHEAD_PER_CPU	(8 * (int)MCUBE_SRM_BATCH_LARGE)
+
+struct percpu_counter mcube_srm_ahead;
+
+/**
+ * mcube_srm_ahead_max() - limit for the pages in all batches
+ *
+ * Return: the limit, which the sum may exceed by AHEAD_PER_CPU for each CPU.
+ */
+s64 mcube_srm_ahead_max(void)
+{
+	return num_online_cpus() * AHEAD_PER_CPU;
+}
+
+static void count_ahead(struct mcube_srm_batch *batch, unsigned int pages)
+{
+	percpu_counter_add_batch(&mcube_srm_ahead,
+				 (int)pages - (int)batch->ahead, AHEAD_PER_CPU);
+	batch->ahead = pages;
+}
 
 /* mcube_alloc_folios() ignores memory policies, cpuset spread and dirty limits. */
 static bool has_policy(gfp_t gfp)
@@ -87,6 +117,10 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 	/* The next folio is larger: this folio lies where the row begins. */
 	if (order < READ_ONCE(mcube_srm_groups.order) && index & 1UL << order)
 		return;
+	if (percpu_counter_read(&mcube_srm_ahead) > mcube_srm_ahead_max()) {
+		count_ahead(batch, 0);
+		return;
+	}
 	/* A single page is not worth a batch, one larger folio is. */
 	if ((order ? end > last : end >= last) || has_policy(gfp) ||
 	    !mcube_srm_covers(mapping->host, gfp, order) ||
@@ -98,6 +132,7 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 	hint = mcube_hint_restore(hint);
 	/* The task may have slept, which frees what lies in the batch. */
 	list_splice(&folios, &batch->folios);
+	count_ahead(batch, got);
 	batch->order = order;
 	batch->stat = c.stat;
 	/*
@@ -163,6 +198,8 @@ static void free_batch(struct mcube_srm_batch *batch)
 		list_del(&folio->lru);
 		folio_put(folio);
 	}
+	if (batch->ahead)
+		count_ahead(batch, 0);
 }
 
 static void begin(struct mcube_srm_batch *batch, struct address_space *mapping,
@@ -174,6 +211,7 @@ static void begin(struct mcube_srm_batch *batch, struct address_space *mapping,
 	batch->last = last;
 	batch->advice = advice;
 	INIT_LIST_HEAD(&batch->folios);
+	batch->ahead = 0;
 	batch->outer = outer;
 	/*
 	 * The outer batch may wait long for the inner batch and keeps no pages
@@ -223,3 +261,9 @@ void __mcube_srm_batch_release(struct mcube_srm_batch *batch)
 {
 	free_batch(batch);
 }
+
+static int __init mcube_srm_batch_init(void)
+{
+	return percpu_counter_init(&mcube_srm_ahead, 0, GFP_KERNEL);
+}
+subsys_initcall(mcube_srm_batch_init);

@@ -16,6 +16,7 @@
 #include <linux/jump_label.h>
 #include <linux/mcube_map.h>
 #include <linux/mcube_srm.h>
+#include <linux/percpu_counter.h>
 
 #include "../alloc/policy.h"
 #include "internal.h"
@@ -32,6 +33,8 @@ static int prepare(const struct mcube_map *map)
 
 	if (dim->nr_values < 2)
 		return -EOPNOTSUPP;
+	if (!percpu_counter_initialized(&mcube_srm_ahead))
+		return -ENOMEM;
 	return mcube_srm_select_init(dim, reserved);
 }
 
@@ -64,8 +67,8 @@ static struct mcube_policy policy = {
  *
  * Context: process, sleeps.
  * Return: 0; -EINTR if a signal came before anything changed, -ENODEV if the
- * mcube allocator is off, -EOPNOTSUPP if the address
- * map has only one color, -ERANGE if group_order needs more colors than the map
+ * mcube allocator is off, -ENOMEM if boot had no memory for a counter,
+ * -EOPNOTSUPP if the address map has only one color, -ERANGE if group_order needs more colors than the map
  * has, or a map without a table.
  */
 int mcube_srm_enable(bool on)

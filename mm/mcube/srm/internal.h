@@ -11,6 +11,7 @@
 #include <linux/limits.h>
 #include <linux/mcube_srm.h>
 #include <linux/percpu.h>
+#include <linux/percpu_counter.h>
 #include <linux/sched.h>
 #include <linux/types.h>
 
@@ -174,6 +175,8 @@ static inline bool mcube_srm_has_mempolicy(void)
 }
 
 /* batch.c */
+extern struct percpu_counter mcube_srm_ahead;
+s64 mcube_srm_ahead_max(void);
 void mcube_srm_advised_begin(struct mcube_srm_batch *batch,
 			     struct address_space *mapping, unsigned int advice);
 

@@ -489,6 +489,44 @@ static void pages_of_a_larger_readahead_are_placed(struct kunit *test)
 	fput(file);
 }
 
+#define ROW	32UL
+
+/* Does a file get pages ahead?  -1 if it gets no page at all. */
+static int gets_pages_ahead(struct address_space *mapping)
+{
+	struct mcube_srm_batch batch;
+	struct folio *folio;
+	int ahead;
+
+	CLASS(mcube_srm_batch, scope)(&batch, mapping, ROW - 1);
+	folio = mapping_alloc_folio(mapping, NULL, mapping_gfp_mask(mapping), 0, 0);
+	ahead = !list_empty(&scope->folios);
+	if (!folio)
+		return -1;
+	folio_put(folio);
+	return ahead;
+}
+
+/* Thousands of tasks may be preempted while they hold a batch. */
+static void batches_have_a_limit_together(struct kunit *test)
+{
+	struct file *file = shmem_kernel_file_setup("mcube-kunit", ROW * PAGE_SIZE, 0);
+	s64 before = percpu_counter_sum(&mcube_srm_ahead), more;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_EXPECT_EQ(test, mcube_srm_enable(true), 0);
+	KUNIT_EXPECT_EQ(test, gets_pages_ahead(file->f_mapping), 1);
+	/* What the batch had is forgotten; other tasks may have batches too. */
+	KUNIT_EXPECT_LT(test, abs(percpu_counter_sum(&mcube_srm_ahead) - before),
+			num_online_cpus() * ROW);
+	more = 2 * mcube_srm_ahead_max();
+	percpu_counter_add_batch(&mcube_srm_ahead, more, 1);
+	KUNIT_EXPECT_EQ(test, gets_pages_ahead(file->f_mapping), 0);
+	percpu_counter_add_batch(&mcube_srm_ahead, -more, 1);
+	KUNIT_EXPECT_EQ(test, gets_pages_ahead(file->f_mapping), 1);
+	fput(file);
+}
+
 #define BLOCKS	5UL
 
 /* Requests for two nodes take turns, and the search of each node goes on. */
@@ -629,6 +667,7 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(freed_frames_may_be_taken_by_others),
 	KUNIT_CASE(each_node_is_searched_in_turn),
 	KUNIT_CASE(children_have_no_batch),
+	KUNIT_CASE(batches_have_a_limit_together),
 	KUNIT_CASE(pages_of_a_larger_readahead_are_placed),
 	KUNIT_CASE(folios_leave_and_return_whole),
 	KUNIT_CASE(parts_of_a_block_become_whole),
