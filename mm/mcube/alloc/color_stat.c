@@ -47,6 +47,13 @@
 
 DEFINE_STATIC_KEY_FALSE(mcube_color_stat_key);
 
+/*
+ * May containers be counted in?  The places that test the key are patched one
+ * after the other.  A container that is counted in too early could lose frames
+ * at a place that is not patched yet, and gain the frames back at a place that is.
+ */
+static bool counting;
+
 /* What a CPU adds to color_free[] at a time. */
 #define BATCH	16
 
@@ -123,7 +130,7 @@ void __mcube_color_stat_all(struct mcube_container *c, bool in)
 	unsigned int color, weight;
 
 	lockdep_assert_held(&c->lock);
-	if (c->counted == in)
+	if (c->counted == in || (in && !READ_ONCE(counting)))
 		return;
 	c->counted = in;
 	for (color = 0; color < map->nr_values; color++) {
@@ -186,8 +193,9 @@ void mcube_color_stat_start(void)
 		color_of[off] = mcube_dim_value(&mcube_config.map->color, off);
 	mcube_pcp_reset(mcube_config.map->color.nr_values);
 	static_branch_enable_cpuslocked(&mcube_color_stat_key);
-	/* A CPU that takes a container without counting it has finished by then. */
+	/* A CPU that takes or frees a frame without counting it has finished by then. */
 	synchronize_rcu();
+	WRITE_ONCE(counting, true);
 	mcube_lookup_each(count_in);
 }
 
@@ -204,6 +212,7 @@ void mcube_color_stat_stop(void)
 	struct mcube_zone *mz;
 	struct zone *zone;
 
+	WRITE_ONCE(counting, false);
 	static_branch_disable_cpuslocked(&mcube_color_stat_key);
 	/* A CPU that still counts has finished by then. */
 	synchronize_rcu();
