@@ -120,7 +120,7 @@ serve_hinted(struct mcube_zone *mz, int migratetype, u32 hint)
 	if (unlikely(!page))
 		page = mcube_buddy_search(mz->zone, 0, migratetype, hint);
 	if (likely(page))
-		mcube_count_hinted(hint, 1);
+		mcube_hinted_count(hint, 1);
 	return page;
 }
 
@@ -145,7 +145,7 @@ struct page *mcube_search_buddy(struct zone *zone, unsigned int order,
 	if (likely(mcube_hint_fits(hint)))
 		page = mcube_buddy_search(zone, order, migratetype, hint);
 	if (page) {
-		mcube_count_hinted(hint, 1);
+		mcube_hinted_count(hint, 1);
 		return page;
 	}
 	this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);

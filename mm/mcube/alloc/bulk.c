@@ -152,7 +152,7 @@ unsigned int mcube_alloc_folios(gfp_t gfp, unsigned int order, unsigned int nr,
 	if (!nr)
 		return 0;
 	count_bulk(zone, order, nr);
-	mcube_count_hinted(hint, nr);
+	mcube_hinted_count(hint, nr);
 	for (i = 0; i < nr; i++)
 		list_add_tail(&make_folio(pages[i], order, gfp)->lru, folios);
 	return nr;

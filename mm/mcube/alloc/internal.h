@@ -270,13 +270,13 @@ struct mcube_stats {
 DECLARE_PER_CPU(struct mcube_stats, mcube_stats);
 
 /**
- * mcube_count_hinted() - pages or folios follow the task's hint
+ * mcube_hinted_count() - pages or folios follow the task's hint
  * @hint: the hint.
  * @nr: number of pages or folios.
  *
  * The page cache learns of it by the task's hint.
  */
-static inline void mcube_count_hinted(u32 hint, unsigned int nr)
+static inline void mcube_hinted_count(u32 hint, unsigned int nr)
 {
 	this_cpu_add(mcube_stats.nr[MCUBE_COLORED], nr);
 	if (hint & MCUBE_HINT_FILE)

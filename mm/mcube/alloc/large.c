@@ -211,7 +211,7 @@ struct page *mcube_alloc_rmqueue_large(struct zone *zone, unsigned int order,
 	if (mz && hint & MCUBE_HINT_FILE && migratetype == MIGRATE_MOVABLE &&
 	    mcube_hint_fits(hint) &&
 	    mcube_large_take(mz, hint, order, &page, 1))
-		mcube_count_hinted(hint, 1);
+		mcube_hinted_count(hint, 1);
 	else if (mz)
 		page = mcube_search_buddy(zone, order, migratetype);
 	if (!page)

@@ -155,9 +155,9 @@ static void arrange_memory(struct __test_metadata *_metadata,
 	struct mcube_memory m;
 	long halved = 0;
 	size_t i, b;
-	char *use;
+	char *use = calloc(BLOCKS, 1);
 
-	self->use = use = calloc(BLOCKS, 1);
+	self->use = use;
 	ASSERT_TRUE(count && use);
 	mcube_memory(&m);
 	self->pages = mcube_field(NODE0, "nr_free_pages") - m.managed / 20 - 4096;
