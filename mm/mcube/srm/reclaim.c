@@ -148,6 +148,20 @@ static bool is_protected(struct folio *folio, struct mem_cgroup **known)
 		mem_cgroup_below_low(NULL, memcg);
 }
 
+/*
+ * Can the page be used up, by its flags alone?  The caller has no reference, so the
+ * page may become a tail page at any time, of which folio_test_*() must not ask.
+ */
+static bool may_be_used_up(const struct page *page)
+{
+	const unsigned long set = BIT(PG_lru) | BIT(PG_referenced);
+	const unsigned long clear = BIT(PG_head) | BIT(PG_swapbacked) |
+		BIT(PG_workingset) | BIT(PG_active) | BIT(PG_unevictable) |
+		BIT(PG_dirty) | BIT(PG_writeback) | BIT(PG_locked);
+
+	return (READ_ONCE(page->flags) & (set | clear)) == set;
+}
+
 /* Does the folio belong to a file, clean, unmapped and used only once? */
 static bool is_used_up(struct folio *folio)
 {
@@ -183,14 +197,14 @@ static bool is_oldest(struct folio *folio)
 static bool isolate_page(struct page *page, struct mem_cgroup **known,
 			 struct list_head *list)
 {
-	struct folio *folio = page_folio(page);
+	struct folio *folio = (struct folio *)page;
 	bool got = false;
 
-	/* Test first without a reference, since most folios fail the test. */
-	if (!is_used_up(folio) || !folio_try_get(folio))
+	/* Test first without a reference, since most pages fail the test. */
+	if (!may_be_used_up(page) || !folio_try_get(folio))
 		return false;
-	if (page_folio(page) == folio && !folio_test_large(folio) &&
-	    is_used_up(folio) && is_oldest(folio) &&
+	/* A page with a reference is no tail page. */
+	if (!folio_test_large(folio) && is_used_up(folio) && is_oldest(folio) &&
 	    !is_protected(folio, known))
 		got = folio_isolate_lru(folio);
 	if (got)
