@@ -22,7 +22,8 @@
  * A request holds no inode, as an inode in use would make umount fail.  It holds
  * one cached page of the file.  While that page is locked and still belongs to
  * a file, the file cannot go away.  When the page has been truncated, or the file
- * system unmounted, the request is over.
+ * system unmounted, the request is over.  This page cannot be moved while the
+ * request holds it, so it is moved last.
  *
  * Mapped pages stay: to move them costs all processes that have mapped them.  A
  * page whose neighbours have other colors is well placed already.
@@ -53,6 +54,7 @@
 
 /* A page may stay locked as long as a FUSE server likes. */
 #define TRIES_MAX	8U
+#define TRY_DELAY	(HZ / 10)
 
 /**
  * struct request - a file whose pages shall be moved
@@ -61,7 +63,7 @@
  * @folio: a cached page of the file, referenced.
  * @next: page index to go on with.
  * @last: last page index of the file.
- * @color: number of the color that the next page gets.
+ * @gfp: where pages of the file may lie; 0 before the first turn.
  * @tries: turns in a row in which @folio was locked.
  */
 struct request {
@@ -70,13 +72,16 @@ struct request {
 	struct folio *folio;
 	pgoff_t next;
 	pgoff_t last;
-	unsigned int color;
+	gfp_t gfp;
 	unsigned int tries;
 };
 
 static void spread_work_fn(struct work_struct *work);
 
 static DECLARE_DELAYED_WORK(spread_work, spread_work_fn);
+
+/* Number of the color that the next page gets, of whatever file; of the work item. */
+static unsigned int next_color;
 
 /* Readers add requests; the work item alone removes requests. */
 static LIST_HEAD(queue);
@@ -111,7 +116,7 @@ static bool lies_in_segment(const struct mcube_dim *dim,
  * Return: false if there are none, or if the file has gone; true without pages
  * if the next turn may find some.
  */
-static bool get_pages(struct request *r, struct folio_batch *batch, gfp_t *gfp)
+static bool get_pages(struct request *r, struct folio_batch *batch)
 {
 	struct address_space *mapping;
 
@@ -120,7 +125,7 @@ static bool get_pages(struct request *r, struct folio_batch *batch, gfp_t *gfp)
 	r->tries = 0;
 	mapping = r->folio->mapping;
 	if (mapping) {
-		*gfp = mapping_gfp_mask(mapping);
+		r->gfp = mapping_gfp_mask(mapping);
 		filemap_get_folios(mapping, &r->next, r->last, batch);
 	}
 	folio_unlock(r->folio);
@@ -146,10 +151,9 @@ static bool move_some(struct request *r, const struct mcube_dim *dim)
 	struct folio_batch batch;
 	unsigned int i, more;
 	LIST_HEAD(list);
-	gfp_t gfp = 0;
 
 	folio_batch_init(&batch);
-	if (!get_pages(r, &batch, &gfp))
+	if (!get_pages(r, &batch))
 		return false;
 	for (i = 0; i < folio_batch_count(&batch); i++) {
 		/* The request's own reference would make the migration fail. */
@@ -164,8 +168,23 @@ static bool move_some(struct request *r, const struct mcube_dim *dim)
 	}
 	folio_batch_release(&batch);
 	mcube_srm_count(MCUBE_SRM_RECOLORED,
-			mcube_recolor(&list, gfp, &r->color));
+			mcube_recolor(&list, r->gfp, &next_color));
 	return r->next <= r->last;
+}
+
+/* End a request, which is in no queue; its page moves if @move says so. */
+static void end_request(struct request *r, const struct mcube_dim *dim, bool move)
+{
+	LIST_HEAD(list);
+
+	if (move && r->gfp && !folio_mapped(r->folio) &&
+	    folio_nr_pages(r->folio) < dim->nr_values &&
+	    mcube_recolor_grant(folio_nr_pages(r->folio)) == folio_nr_pages(r->folio))
+		mcube_recolor_isolate(r->folio, &list);
+	folio_put(r->folio);
+	mcube_srm_count(MCUBE_SRM_RECOLORED,
+			mcube_recolor(&list, r->gfp, &next_color));
+	kfree(r);
 }
 
 static struct request *first_request(void)
@@ -186,26 +205,30 @@ static void next_turn(struct request *r, bool more)
 		else
 			list_del(&r->node);
 	}
-	if (!more) {
-		folio_put(r->folio);
-		kfree(r);
-	}
 }
 
 static void spread_work_fn(struct work_struct *work)
 {
 	struct mcube_map_info info;
+	bool on, more, locked;
 	struct request *r;
-	bool more;
 
 	mcube_map_info(&info);
 	while ((r = first_request())) {
-		more = static_branch_likely(&mcube_srm_key);
-		if (more && mcube_recolor_grant(PAGEVEC_SIZE) < PAGEVEC_SIZE) {
+		on = static_branch_likely(&mcube_srm_key);
+		if (on && mcube_recolor_grant(PAGEVEC_SIZE) < PAGEVEC_SIZE) {
 			queue_delayed_work(system_unbound_wq, &spread_work, HZ);
 			return;
 		}
-		next_turn(r, more && move_some(r, &info.map.color));
+		more = on && move_some(r, &info.map.color);
+		locked = more && r->tries;
+		next_turn(r, more);
+		if (!more)
+			end_request(r, &info.map.color, on);
+		if (locked) {
+			queue_delayed_work(system_unbound_wq, &spread_work, TRY_DELAY);
+			return;
+		}
 		cond_resched();
 	}
 }

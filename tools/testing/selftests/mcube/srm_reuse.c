@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
@@ -389,6 +390,71 @@ TEST_F_TIMEOUT(srm_reuse, few_pages_move_in_a_second, 120)
 	EXPECT_LE((long)MOST, moved);
 	EXPECT_GE(PER_SECOND * (long)(took + 2), moved);
 	close(fd);
+}
+
+#define TINY_FILES	48	/* three for each color, fewer than a segment has */
+
+static char *tiny_path(FIXTURE_DATA(srm_reuse) *self, int i)
+{
+	static char path[192];
+
+	snprintf(path, sizeof(path), "%s/mcube-tiny%d", self->setup.dir, i);
+	return path;
+}
+
+static unsigned int tiny_color(struct __test_metadata *_metadata,
+			       FIXTURE_DATA(srm_reuse) *self, int i)
+{
+	unsigned int color = 0;
+
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, tiny_path(self, i), 1, &color));
+	return color;
+}
+
+static void read_tiny(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reuse) *self)
+{
+	int i;
+
+	for (i = 0; i < TINY_FILES; i++)
+		ASSERT_EQ(0, srm_read_file(tiny_path(self, i), 1));
+}
+
+/* Files of a page come one after the other to the same color.  Each of them is moved. */
+TEST_F_TIMEOUT(srm_reuse, files_of_a_page_get_all_colors, 120)
+{
+	unsigned int n[SRM_COLORS] = { 0 }, most = 0, least = TINY_FILES, same = 0;
+	long recolored = srm_stat(STAT_RECOLORED);
+	int i, round;
+
+	for (i = 0; i < TINY_FILES; i++)
+		ASSERT_EQ(0, srm_write_file(tiny_path(self, i), 1));
+	srm_forget_files();
+	ASSERT_EQ(0, srm_restart());
+	read_tiny(_metadata, self);
+	for (i = 1; i < TINY_FILES; i++)
+		same += tiny_color(_metadata, self, i) == tiny_color(_metadata, self, 0);
+	TH_LOG("%u of %d files have the color of the first file", same, TINY_FILES - 1);
+	EXPECT_LE(TINY_FILES * 3 / 4, same);
+	/* A user has one request at a time: not all files have room in each round. */
+	for (round = 0; round < 500; round++) {
+		if (srm_stat(STAT_RECOLORED) >= recolored + TINY_FILES)
+			break;
+		read_tiny(_metadata, self);
+		usleep(1000);
+	}
+	TH_LOG("%ld pages moved in %d rounds", srm_stat(STAT_RECOLORED) - recolored, round);
+	for (i = 0; i < TINY_FILES; i++) {
+		n[tiny_color(_metadata, self, i)]++;
+		unlink(tiny_path(self, i));
+	}
+	for (i = 0; i < SRM_COLORS; i++) {
+		most = n[i] > most ? n[i] : most;
+		least = n[i] < least ? n[i] : least;
+	}
+	TH_LOG("%u to %u files of each color", least, most);
+	/* Some pages stay: they wait in another CPU's batch for the LRU lists. */
+	EXPECT_LE(1, least);
+	EXPECT_GE(3 + TINY_FILES / 8, most);
 }
 
 /* A new inode has no advice, even if the inode before it in its memory had. */
