@@ -22,9 +22,9 @@
  *   a file larger than the cache: a stream, however often it is read.
  *
  * The clock of a task is the number of pages of all files that it has begun to
- * read.  Three cases are not recognised: files that several tasks begin in
- * turn, reads that may not wait (as reads of io_uring), and mapped files, which
- * are read without a call.
+ * read.  Four cases are not recognised: files that several tasks begin in turn,
+ * reads that may not wait (as reads of io_uring), files that are sent by splice()
+ * or sendfile(), and mapped files, which are read without a call.
  *
  * Advice.  A program that knows better says so by posix_fadvise().  Pages are
  * shared by all who read the file, so what one reader says must not decide for

@@ -84,6 +84,10 @@ static inline unsigned int mcube_reuse_times(u32 reuse)
  * @now: clock of the task: pages of all files that it has begun to read.
  * @limit: pages that the cache can hold.
  *
+ * Of two tasks that begin the file in turn, neither counts.  A task that begins the
+ * file once does not end what another task does all the time: it takes back one
+ * re-read of that task, and becomes the task of the file when none is left.
+ *
  * Return: the new state.
  */
 static inline u32 mcube_reuse_begin(u32 reuse, u32 task, u32 now, u32 limit)
@@ -93,11 +97,14 @@ static inline u32 mcube_reuse_begin(u32 reuse, u32 task, u32 now, u32 limit)
 	unsigned int times = mcube_reuse_times(reuse);
 
 	task &= MCUBE_REUSE_TASK_MASK;
-	if ((reuse >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK) != task ||
-	    between > limit)
+	if ((reuse >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK) != task) {
+		if (times)
+			return reuse - (1U << MCUBE_REUSE_TIMES_SHIFT);
+	} else if (between > limit) {
 		times = 0;
-	else if (times < MCUBE_REUSE_TIMES_MASK)
+	} else if (times < MCUBE_REUSE_TIMES_MASK) {
 		times++;
+	}
 	return mcube_reuse_advice(reuse) << MCUBE_REUSE_ADVICE_SHIFT |
 	       task << MCUBE_REUSE_TASK_SHIFT |
 	       times << MCUBE_REUSE_TIMES_SHIFT | stamp;
@@ -132,6 +139,20 @@ static inline bool mcube_reuse_spreads(u32 reuse, unsigned int said)
 		return advice == MCUBE_ADVICE_SPREAD;
 	return said == MCUBE_ADVICE_EXECUTED ||
 	       mcube_reuse_times(reuse) >= MCUBE_REUSE_ENOUGH;
+}
+
+/**
+ * mcube_reuse_confined() - does advice keep a page to its segment?
+ * @reuse: packed state of the file.
+ * @said: enum mcube_advice, see mcube_reuse_spreads().
+ *
+ * Return: true if the page stays where it is, however often the file is read.
+ */
+static inline bool mcube_reuse_confined(u32 reuse, unsigned int said)
+{
+	return said == MCUBE_ADVICE_CONFINE ||
+	       (said != MCUBE_ADVICE_SPREAD &&
+		mcube_reuse_advice(reuse) == MCUBE_ADVICE_CONFINE);
 }
 
 #endif /* _MM_MCUBE_SRM_REUSE_H */

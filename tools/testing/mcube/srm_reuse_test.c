@@ -81,6 +81,27 @@ TEST(several_tasks_do_not_add_up)
 	}
 }
 
+/* What another task reads once in a while does not end a working set. */
+TEST(a_passer_by_does_not_count)
+{
+	unsigned int i;
+
+	forget(0);
+	for (i = 0; i < 4; i++)
+		begin(0, 7, 10);
+	for (i = 0; i < 10; i++) {
+		begin(0, 8 + i, 10);
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
+		begin(0, 7, 10);
+		begin(0, 7, 10);
+	}
+	/* When the first task no longer reads, the file is soon another task's. */
+	for (i = 0; i < 6; i++)
+		begin(0, 100, 10);
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
+	EXPECT_EQ(reuse[0] >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK, 100);
+}
+
 TEST(something_else_in_between)
 {
 	forget(0);
@@ -111,7 +132,7 @@ TEST(advice_stays)
 	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_SPREAD);
 	clock += 10000;
-	begin(0, 8, 10);
+	begin(0, 7, 10);
 	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_NONE);
 	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
@@ -140,6 +161,11 @@ TEST(a_descriptor_decides_for_itself)
 	for (i = 0; i < ARRAY_SIZE(rule); i++)
 		EXPECT_EQ(mcube_reuse_spreads(mcube_reuse_advise(0, rule[i].file),
 					      rule[i].said), rule[i].spreads);
+	/* Only a page that hops, or may hop one day, is not confined. */
+	for (i = 0; i < ARRAY_SIZE(rule); i++)
+		EXPECT_EQ(mcube_reuse_confined(mcube_reuse_advise(0, rule[i].file),
+					       rule[i].said),
+			  !rule[i].spreads && (rule[i].file || rule[i].said));
 	/* A file that is read again and again is no stream, but for one descriptor. */
 	forget(0);
 	for (i = 0; i < 3; i++)
@@ -154,8 +180,15 @@ TEST(fields_do_not_touch_each_other)
 	for (i = 0; i < 100000 * test_scale(); i++) {
 		u32 old = get_random_u32(), task = get_random_u32(), now = get_random_u32();
 		u32 new = mcube_reuse_begin(old, task, now, LIMIT);
+		u32 owner = old >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK;
 
 		ASSERT_EQ(mcube_reuse_advice(new), mcube_reuse_advice(old));
+		if (owner != (task & MCUBE_REUSE_TASK_MASK) && mcube_reuse_times(old)) {
+			ASSERT_EQ(mcube_reuse_times(new), mcube_reuse_times(old) - 1);
+			new += 1U << MCUBE_REUSE_TIMES_SHIFT;
+			ASSERT_EQ(new, old);
+			continue;
+		}
 		ASSERT_EQ(new & MCUBE_REUSE_STAMP_MASK, now & MCUBE_REUSE_STAMP_MASK);
 		ASSERT_EQ(new >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK,
 			  task & MCUBE_REUSE_TASK_MASK);
