@@ -63,8 +63,11 @@ mapping_alloc_folio_noprof(struct address_space *mapping,
  * @mapping: page cache of the file; NULL if the policy is off.
  * @last: page index of the last page.
  * @folios: folios of the row that were allocated ahead; empty while the task
- *          sleeps.
+ *          sleeps, unless the policy was switched off meanwhile.
  * @ahead: pages that were allocated ahead last, if they may be there still.
+ * @segment: segment that these pages belong to; NULL if they have none.
+ * @epoch: epoch of the policy when they were allocated.
+ * @group: their color group.
  * @order: order of these folios.
  * @stat: counter that these pages were counted in.
  * @advice: what is said of all pages of the file that the task allocates in the
@@ -77,6 +80,9 @@ struct mcube_srm_batch {
 	pgoff_t last;
 	struct list_head folios;
 	unsigned int ahead;
+	u32 *segment;
+	u32 epoch;
+	unsigned int group;
 	unsigned int order;
 	unsigned int stat;
 	unsigned int advice;

@@ -26,7 +26,11 @@
  * This holds wherever the task sleeps: in balance_dirty_pages(), in a fault, in
  * a file system, in reclaim.  A task that is preempted keeps its batch, and there
  * may be thousands of such tasks.  So all batches together have a limit, beyond
- * which pages are allocated one by one.
+ * which pages are allocated one by one.  One user's tasks can use up the limit,
+ * which costs the others time and no memory.
+ *
+ * Switching the policy off does not wait for tasks that sleep within a scope.  What
+ * such a task keeps, it frees at the end of its scope.
  *
  * The same holds for larger folios, which come from containers
  * (../alloc/large.c).  A batch has folios of one order.  Readahead and writes ask
@@ -135,6 +139,9 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 	count_ahead(batch, got);
 	batch->order = order;
 	batch->stat = c.stat;
+	batch->segment = c.segment;
+	batch->epoch = c.epoch;
+	batch->group = c.group;
 	/*
 	 * If no page was allocated, the segment stays: a single page may
 	 * continue it.
@@ -192,11 +199,18 @@ struct folio *mcube_srm_alloc_folio(struct address_space *mapping,
 static void free_batch(struct mcube_srm_batch *batch)
 {
 	struct folio *folio, *next;
+	unsigned int unused = 0;
 
 	list_for_each_entry_safe(folio, next, &batch->folios, lru) {
-		mcube_srm_count(batch->stat, -folio_nr_pages(folio));
+		unused += folio_nr_pages(folio);
 		list_del(&folio->lru);
 		folio_put(folio);
+	}
+	if (unused) {
+		mcube_srm_count(batch->stat, -(long)unused);
+		if (batch->segment)
+			mcube_srm_unused(batch->segment, batch->epoch,
+					 batch->group, unused);
 	}
 	if (batch->ahead)
 		count_ahead(batch, 0);

@@ -7,6 +7,7 @@
 #ifndef _MM_MCUBE_SRM_INTERNAL_H
 #define _MM_MCUBE_SRM_INTERNAL_H
 
+#include <linux/gfp_types.h>
 #include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/mcube_srm.h>
@@ -117,7 +118,7 @@ int mcube_srm_set_reserve(unsigned int share);
 
 /* select.c */
 int mcube_srm_select_init(const struct mcube_dim *dim, unsigned long *reserved);
-unsigned int mcube_srm_select(unsigned int tl);
+unsigned int mcube_srm_select(unsigned int tl, gfp_t gfp);
 
 /* place.c */
 
@@ -140,6 +141,7 @@ unsigned int mcube_srm_select(unsigned int tl);
  *         color groups, while pages are allocated.
  * @hint: hint for the allocator.
  * @stat: counter of the pages.
+ * @goes_on: the segment does not end with a page that misses its color.
  */
 struct mcube_srm_choice {
 	unsigned int group;
@@ -148,12 +150,15 @@ struct mcube_srm_choice {
 	u32 epoch;
 	u32 hint;
 	enum mcube_srm_stat stat;
+	bool goes_on;
 };
 
 bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
 		      pgoff_t index, unsigned int order);
 void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 		      bool served);
+void mcube_srm_unused(u32 *segment, u32 epoch, unsigned int group,
+		      unsigned int nr);
 bool mcube_srm_spreads(const struct address_space *mapping,
 		       const struct file *file);
 bool mcube_srm_covers(const struct inode *inode, gfp_t gfp, unsigned int order);

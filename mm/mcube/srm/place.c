@@ -31,7 +31,8 @@
  * buddy lists (../alloc/buddy.c) have a frame of the color, the page gets
  * another color and the segment ends.  The next segment gets a color with more
  * free frames (select.c), for which pages that were used once are evicted ahead
- * of time (reclaim.c).
+ * of time (reclaim.c).  The segment of a block device goes on: its pages come from
+ * a few small lists, most of them miss, and another color would do no better.
  *
  * The segment of a file is one u32 in struct address_space, the segment of a
  * task is one u32 in task_struct.  Children inherit the task's segment, so the
@@ -86,8 +87,10 @@ static __always_inline void choose_group(struct mcube_srm_choice *c,
 					 pgoff_t index)
 {
 	unsigned int tl = READ_ONCE(mcube_srm_config.tl);
+	bool device = S_ISBLK(mapping->host->i_mode);
 	u32 old;
 
+	c->goes_on = device;
 	c->segment = &current->mcube_segment;
 	c->stat = MCUBE_SRM_TASK;
 	if (is_long(mapping->host, tl)) {
@@ -109,7 +112,9 @@ static __always_inline void choose_group(struct mcube_srm_choice *c,
 	if (c->left && mcube_segment_color(old) < mcube_srm_groups.nr) {
 		c->group = mcube_segment_color(old);
 	} else {
-		c->group = mcube_srm_select(tl);
+		/* As mcube_srm_covers() has it, and the zones of both. */
+		c->group = mcube_srm_select(tl, device ? GFP_USER :
+						GFP_HIGHUSER_MOVABLE);
 		c->left = tl;
 	}
 }
@@ -153,7 +158,7 @@ static __always_inline void chosen(const struct mcube_srm_choice *c,
 		mcube_srm_count(MCUBE_SRM_MISSED, nr);
 	if (!c->segment)
 		return;
-	if (served)
+	if (served || c->goes_on)
 		segment = mcube_segment_make(c->epoch, c->group,
 					     c->left - min(c->left, nr));
 	WRITE_ONCE(*c->segment, segment);
@@ -189,11 +194,38 @@ void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 	chosen(c, nr, served);
 }
 
+/**
+ * mcube_srm_unused() - pages that were chosen are freed again, unused
+ * @segment: segment of the choice.
+ * @epoch: epoch of the choice.
+ * @group: color group of the choice.
+ * @nr: number of pages.
+ *
+ * A task that sleeps after each page frees most of each batch.  Without this, each
+ * page would use up a batch of its segment.
+ *
+ * Context: any; the owner of the segment is in use.
+ */
+void mcube_srm_unused(u32 *segment, u32 epoch, unsigned int group,
+		      unsigned int nr)
+{
+	u32 old = READ_ONCE(*segment);
+	unsigned int left = mcube_segment_left(old, epoch);
+
+	if (!left || mcube_segment_color(old) != group)
+		return;
+	left = min(left + nr, READ_ONCE(mcube_srm_config.tl));
+	WRITE_ONCE(*segment, mcube_segment_make(epoch, group, left));
+}
+
 /* What the call, or else the descriptor, says of the pages that it needs. */
-static unsigned int advice_of(const struct mcube_srm_batch *batch,
+static unsigned int advice_of(const struct address_space *mapping,
 			      const struct file *file)
 {
-	if (batch && batch->advice != MCUBE_ADVICE_NONE)
+	const struct mcube_srm_batch *batch = current->mcube_srm_batch;
+
+	if (batch && batch->mapping == mapping &&
+	    batch->advice != MCUBE_ADVICE_NONE)
 		return batch->advice;
 	return file && file->f_mode & FMODE_NOREUSE ? MCUBE_ADVICE_CONFINE :
 						      MCUBE_ADVICE_NONE;
@@ -210,12 +242,8 @@ static unsigned int advice_of(const struct mcube_srm_batch *batch,
 bool mcube_srm_spreads(const struct address_space *mapping,
 		       const struct file *file)
 {
-	const struct mcube_srm_batch *batch = current->mcube_srm_batch;
-
-	if (batch && batch->mapping != mapping)
-		batch = NULL;
 	return mcube_reuse_spreads(READ_ONCE(mapping->mcube_reuse),
-				   advice_of(batch, file));
+				   advice_of(mapping, file));
 }
 
 static unsigned int max_order(struct address_space *mapping, bool spread,
@@ -259,7 +287,8 @@ static bool is_stream(const struct inode *inode)
  * Folios of a whole PMD are what MADV_HUGEPAGE asks for.  Readahead by itself
  * enlarges its folios step by step, and so gets no further than the color group.
  * A file that could be spread one day (reuse.c) gets single pages, which can be
- * moved to other colors.
+ * moved to other colors.  Pages that advice keeps to their segment need not be
+ * single.
  *
  * Return: the order, not less than the file demands.
  */
@@ -267,12 +296,16 @@ unsigned int mcube_srm_max_ra_order(const struct readahead_control *ractl,
 				    unsigned int order)
 {
 	struct address_space *mapping = ractl->mapping;
+	u32 reuse = READ_ONCE(mapping->mcube_reuse);
+	unsigned int said;
 	bool spread;
 
 	if (order >= PMD_ORDER)
 		return order;
-	spread = mcube_srm_spreads(mapping, ractl->file);
-	if (!spread && !is_stream(mapping->host))
+	said = advice_of(mapping, ractl->file);
+	spread = mcube_reuse_spreads(reuse, said);
+	if (!spread && !is_stream(mapping->host) &&
+	    !mcube_reuse_confined(reuse, said))
 		return mapping_min_folio_order(mapping);
 	return max_order(mapping, spread, order);
 }

@@ -36,9 +36,10 @@
 
 #include <trace/events/mcube_srm.h>
 
-/* Taken once per segment. */
+/* Taken once per segment; a page that misses its color ends its segment. */
 static DEFINE_SPINLOCK(selector_lock);
 static struct mcube_color_selector selector;
+static unsigned int last_group;				/* selected last */
 static unsigned long group_free[MCUBE_MAX_VALUES];	/* of the allocator */
 static unsigned long group_found[MCUBE_MAX_VALUES];	/* and of pieces */
 
@@ -87,15 +88,14 @@ static void find_pieces(struct zone *zone, unsigned int tl)
 }
 
 /*
- * The zone that the page allocator will use for the task: the first zone above
+ * The zone that the page allocator will use for the request: the first zone above
  * its low watermark, else the first above its min watermark.  If no zone is
  * above its min watermark, the task reclaims pages, and allocates from the
  * first zone once that zone has some.  NULL if the mcube allocator covers no
  * zone of the task.
  */
-static struct zone *zone_in_turn(void)
+static struct zone *zone_in_turn(gfp_t gfp)
 {
-	const gfp_t gfp = GFP_HIGHUSER_MOVABLE;
 	struct zone *zone, *above_min = NULL, *first = NULL;
 	int idx = gfp_zone(gfp);
 	struct zoneref *ref;
@@ -116,6 +116,16 @@ static struct zone *zone_in_turn(void)
 }
 
 /*
+ * Pages that a color group should have free: those of a segment.  All groups
+ * together may ask for a small part of the zone.  Otherwise a small zone would be
+ * full at any time, and keep no page that was used once.
+ */
+static unsigned long enough(struct zone *zone, unsigned int tl)
+{
+	return min(tl, zone_managed_pages(zone) / 16 / mcube_srm_groups.nr);
+}
+
+/*
  * Is so little memory free that some color may have no free frame?  With more
  * free memory, each color group has about as many frames as a segment takes, in
  * the allocator or in pieces.
@@ -123,23 +133,23 @@ static struct zone *zone_in_turn(void)
 static bool is_full(struct zone *zone, unsigned int tl)
 {
 	return zone_page_state(zone, NR_FREE_PAGES) <
-		high_wmark_pages(zone) + tl * mcube_srm_groups.nr;
+		high_wmark_pages(zone) + enough(zone, tl) * mcube_srm_groups.nr;
 }
 
 /*
  * Count the free frames of zone_in_turn() by color group: the frames in the
  * allocator and, if a segment of @tl pages needs more, the pieces in the buddy
  * lists.  The task would not use frames of other zones.
- * Return: node of the zone if its frames run short; else NUMA_NO_NODE.
+ * Return: the zone if its frames run short; else NULL.
  */
-static int count_free(unsigned int tl)
+static struct zone *count_free(unsigned int tl, gfp_t gfp)
 {
 	size_t size = mcube_srm_groups.nr * sizeof(group_free[0]);
 	bool served, blocks = false;
 	struct zone *zone;
 
 	memset(group_free, 0, size);
-	zone = zone_in_turn();
+	zone = zone_in_turn(gfp);
 	served = zone && mcube_color_stat_free(zone, color_frames);
 	if (served) {
 		add_frames(group_free);
@@ -149,37 +159,65 @@ static int count_free(unsigned int tl)
 	}
 	memcpy(group_found, group_free, size);
 	if (!served || blocks)
-		return NUMA_NO_NODE;
+		return NULL;
 	find_pieces(zone, tl);
-	return is_full(zone, tl) ? zone_to_nid(zone) : NUMA_NO_NODE;
+	return is_full(zone, tl) ? zone : NULL;
+}
+
+/*
+ * Request free frames for a group.  Those of movable pages alone help: a page of
+ * a block device gets no frame of a movable block.
+ */
+static void request_frames(struct zone *zone, gfp_t gfp, unsigned int group,
+			   unsigned long lacking)
+{
+	/* A task with a memory policy may never allocate on that node. */
+	if (gfp & __GFP_MOVABLE && !mcube_srm_has_mempolicy() &&
+	    READ_ONCE(mcube_srm_config.reclaim))
+		mcube_srm_reclaim(zone_to_nid(zone), &mcube_srm_groups, group,
+				  lacking);
+}
+
+/* Select a group, and find out what the group after it lacks, in zone *@zone. */
+static unsigned int select_group(unsigned int tl, gfp_t gfp, struct zone **zone,
+				 unsigned int *next, unsigned long *lacking)
+{
+	unsigned int group;
+
+	lockdep_assert_held(&selector_lock);
+	*zone = count_free(tl, gfp);
+	group = mcube_color_selector_select(&selector, group_found, tl);
+	WRITE_ONCE(last_group, group);
+	*next = mcube_color_selector_oldest(&selector);
+	if (*zone)
+		*lacking = enough(*zone, tl) -
+			min(enough(*zone, tl), group_free[*next]);
+	return group;
 }
 
 /**
  * mcube_srm_select() - the color group of a new segment
  * @tl: pages that the segment will have.
+ * @gfp: zones and mobility of the pages.
  *
  * If the group that comes next has too few free frames, this requests frames by
- * mcube_srm_reclaim().
+ * mcube_srm_reclaim().  While another CPU counts, the segment gets the group that
+ * was selected last: where pages miss their color, a segment may have one page, and
+ * many CPUs would wait for each other.
  *
  * Context: RCU read side, the policy on.
  * Return: the group.
  */
-unsigned int mcube_srm_select(unsigned int tl)
+unsigned int mcube_srm_select(unsigned int tl, gfp_t gfp)
 {
-	unsigned int group, next;
-	unsigned long lacking;
-	int nid;
+	unsigned int group = READ_ONCE(last_group), next = 0;
+	unsigned long lacking = 0;
+	struct zone *zone = NULL;
 
-	scoped_guard(spinlock, &selector_lock) {
-		nid = count_free(tl);
-		group = mcube_color_selector_select(&selector, group_found, tl);
-		next = mcube_color_selector_oldest(&selector);
-		lacking = tl - min(tl, group_free[next]);
-	}
-	/* A task with a memory policy may never allocate on that node. */
-	if (lacking && nid != NUMA_NO_NODE && !mcube_srm_has_mempolicy() &&
-	    READ_ONCE(mcube_srm_config.reclaim))
-		mcube_srm_reclaim(nid, &mcube_srm_groups, next, lacking);
+	scoped_guard(spinlock_try, &selector_lock)
+		group = select_group(tl, gfp, &zone, &next, &lacking);
+	if (lacking)
+		request_frames(zone, gfp, next, lacking);
 	mcube_srm_count(MCUBE_SRM_SEGMENTS, 1);
 	trace_mcube_srm_segment(group, mcube_color_group_color(&mcube_srm_groups,
 							       group, 0));
@@ -216,6 +254,7 @@ int mcube_srm_select_init(const struct mcube_dim *dim, unsigned long *reserved)
 					   MCUBE_SHARES, reserved);
 		mcube_color_selector_init(&selector, mcube_srm_groups.nr,
 					  mcube_srm_groups.reserved);
+		last_group = 0;
 	}
 	return ret ? -ERANGE : 0;
 }
