@@ -33,6 +33,7 @@
 #include <linux/mmzone.h>
 #include <linux/page-isolation.h>
 #include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -120,7 +121,7 @@ void mcube_shrink_spares(void)
  * mcube_container_release() - release a container unless it is kept as a spare
  * @c: the container, found wholly free a moment ago; not locked.
  *
- * Context: RCU read side, no lock above zone->lock held.
+ * Context: RCU read side; a pcp lock may be held, no lock of a container.
  */
 void mcube_container_release(struct mcube_container *c)
 {
@@ -358,15 +359,21 @@ bool __mcube_alloc_has_order(struct zone *zone, unsigned int order)
 	return READ_ONCE(mz->levels) >> order || owned_with(mz, order);
 }
 
+/*
+ * An allocation that may not sleep asks whether kcompactd should be woken.  The
+ * answer is yes: kcompactd asks again.
+ */
 unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough)
 {
+	unsigned int left = BREAK_UP_MAX;
 	unsigned long flags;
 	bool more = true;
 
-	if (zone_page_state(zone, NR_FREE_PAGES) <= enough)
+	if (zone_page_state(zone, NR_FREE_PAGES) <= enough ||
+	    !in_task() || irqs_disabled())
 		return 0;
-	while (more && zone_page_state(zone, NR_FREE_PAGES) <=
-		       enough + mcube_alloc_nr_free(zone)) {
+	while (more && left-- && zone_page_state(zone, NR_FREE_PAGES) <=
+				 enough + mcube_alloc_nr_free(zone)) {
 		spin_lock_irqsave(&zone->lock, flags);
 		more = __mcube_alloc_break_up(zone, 0);
 		spin_unlock_irqrestore(&zone->lock, flags);

@@ -12,6 +12,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/gfp.h>
+#include <linux/irqflags.h>
 #include <linux/kthread.h>
 #include <linux/mcube_alloc.h>
 #include <linux/mcube_hint.h>
@@ -441,7 +442,7 @@ static void alloc_yields_owned(struct kunit *test)
 static void alloc_yields_to_compaction(struct kunit *test)
 {
 	struct alloc_test *t = test->priv;
-	unsigned long free, held, left;
+	unsigned long free, held, left, broken_up, flags;
 	struct zone *zone;
 	unsigned int most;
 
@@ -458,9 +459,18 @@ static void alloc_yields_to_compaction(struct kunit *test)
 	KUNIT_EXPECT_GT(test, mcube_alloc_shrink(zone, 1), held / 4 * 3);
 	KUNIT_EXPECT_GT(test, mcube_alloc_nr_free(zone), held / 4 * 3);
 
+	/* With interrupts off the answer is that kcompactd has work to do. */
+	broken_up = mcube_alloc_stat(MCUBE_BROKEN_UP);
+	local_irq_save(flags);
+	left = mcube_alloc_shrink(zone, free - held / 2);
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, left, 0);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_BROKEN_UP), broken_up);
+
 	left = mcube_alloc_shrink(zone, free - held / 2);
 	KUNIT_EXPECT_LE(test, left, held / 4 * 3);
 	KUNIT_EXPECT_LE(test, mcube_alloc_nr_free(zone), held / 4 * 3);
+	KUNIT_EXPECT_LE(test, mcube_alloc_stat(MCUBE_BROKEN_UP), broken_up + 8);
 }
 
 static void alloc_toggled_under_load(struct kunit *test)
