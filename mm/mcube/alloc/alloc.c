@@ -80,6 +80,8 @@ static noinline struct page *own_next(struct mcube_zone *mz)
 	int cpu = raw_smp_processor_id();
 	struct mcube_container *c;
 
+	if (mcube_cma_comes_first(mz->zone))
+		return NULL;
 	c = mcube_container_claim(mz, WORTHWHILE_LEVEL, cpu);
 	if (!c)
 		c = mcube_container_take(mz, cpu, 0);
@@ -107,18 +109,16 @@ static __always_inline struct page *alloc_any(struct mcube_zone *mz)
 static_assert(MIGRATE_MCUBE + 1 + IS_ENABLED(CONFIG_MEMORY_ISOLATION) ==
 	      MIGRATE_TYPES);
 
-/* A page for the hint: from a container, else from the buddy lists. */
-static __always_inline struct page *
-serve_hinted(struct mcube_zone *mz, int migratetype, u32 hint)
+/* A movable page for the hint: from a container, else from the buddy lists. */
+static __always_inline struct page *serve_hinted(struct mcube_zone *mz, u32 hint)
 {
-	struct page *page = NULL;
+	struct page *page;
 
 	if (unlikely(!mcube_hint_fits(hint)))
 		return NULL;
-	if (likely(migratetype == MIGRATE_MOVABLE))
-		page = mcube_hinted_alloc(mz, hint);
+	page = mcube_hinted_alloc(mz, hint);
 	if (unlikely(!page))
-		page = mcube_buddy_search(mz->zone, 0, migratetype, hint);
+		page = mcube_buddy_search(mz->zone, 0, MIGRATE_MOVABLE, hint);
 	if (likely(page))
 		mcube_hinted_count(hint, 1);
 	return page;
@@ -179,7 +179,7 @@ struct page *mcube_alloc_rmqueue(struct zone *zone, int migratetype)
 		return mcube_search_buddy(zone, 0, migratetype);
 	hint = mcube_task_hint();
 	if (unlikely(hint)) {
-		page = serve_hinted(mz, migratetype, hint);
+		page = serve_hinted(mz, hint);
 		if (page)
 			return page;
 		this_cpu_inc(mcube_stats.nr[MCUBE_FALLBACK]);

@@ -19,11 +19,12 @@
  *
  * This is alloc_pages_bulk() for pages that follow a hint, which has no per-CPU
  * list to take pages from.  As alloc_pages_bulk() does, it ignores memory
- * policies, and gives up instead of reclaiming memory.  The caller then asks the
+ * policies.  It gives up instead of reclaiming memory; the caller then asks the
  * page allocator for a single folio.
  */
 
 #include <linux/cpuset.h>
+#include <linux/kmsan.h>
 #include <linux/list.h>
 #include <linux/mcube_alloc.h>
 #include <linux/mcube_hint.h>
@@ -40,9 +41,12 @@
 #include "internal.h"
 #include "policy.h"
 
+#include <trace/events/kmem.h>
+
 /*
- * The zone for a bulk allocation: the first zone that the task may use, if that
- * zone is of this node and stays above its low watermark.
+ * The zone for a bulk allocation: the first zone of this node that the task may
+ * use and that stays above its low watermark.  NULL if a zone of another node
+ * comes first.
  */
 static struct zone *bulk_zone(gfp_t gfp, unsigned long pages)
 {
@@ -110,10 +114,12 @@ static unsigned int take(struct zone *zone, int migratetype, u32 hint,
 		mcube_large_take(mz, hint, order, pages, nr) : 0;
 }
 
-/* What prep_new_page() does. */
+/* What prep_new_page() and its callers do. */
 static struct folio *make_folio(struct page *page, unsigned int order, gfp_t gfp)
 {
 	post_alloc_hook(page, order, gfp);
+	trace_mm_page_alloc(page, order, gfp, gfp_migratetype(gfp));
+	kmsan_alloc_page(page, order, gfp);
 	set_page_count(page, 1);
 	clear_page_pfmemalloc(page);
 	if (!order)
@@ -142,7 +148,7 @@ unsigned int mcube_alloc_folios(gfp_t gfp, unsigned int order, unsigned int nr,
 	unsigned int i;
 
 	gfp = current_gfp_context(gfp) & gfp_allowed_mask;
-	if (!(hint & MCUBE_HINT_FILE) || current->flags & PF_MEMALLOC)
+	if (!(hint & MCUBE_HINT_FILE))
 		return 0;
 	nr = min(nr, MCUBE_BULK_MAX);
 	zone = bulk_zone(gfp, (unsigned long)nr << order);

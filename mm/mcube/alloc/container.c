@@ -87,17 +87,30 @@
 /* Free blocks of one list that are examined for frames that a hint allows. */
 #define BLOCKS_MAX	16
 
+/**
+ * mcube_cma_comes_first() - shall movable pages come from CMA?
+ * @zone: the zone.
+ *
+ * The buddy allocator has the same rule: unmovable pages cannot lie in CMA.
+ *
+ * Return: true while most free pages of the zone are CMA, from which no container
+ * is made.
+ */
+bool mcube_cma_comes_first(struct zone *zone)
+{
+	return zone_page_state(zone, NR_FREE_CMA_PAGES) >
+		zone_page_state(zone, NR_FREE_PAGES) / 2;
+}
+
 /*
  * May a block be taken without getting near the watermarks?  Free pages in
- * containers do not count, nor does CMA, from which no block is taken.  While
- * most free pages are CMA, movable pages should go there: the buddy allocator
- * has the same rule.
+ * containers do not count, nor does CMA.
  */
 static bool may_take(struct zone *zone, unsigned int nr)
 {
 	long free = zone_page_state(zone, NR_FREE_PAGES);
 
-	if (zone_page_state(zone, NR_FREE_CMA_PAGES) > free / 2)
+	if (mcube_cma_comes_first(zone))
 		return false;
 	return __zone_watermark_ok(zone, 0, high_wmark_pages(zone) + nr, 0, 0,
 				   free - mcube_alloc_nr_free(zone));
@@ -113,18 +126,13 @@ static bool may_take(struct zone *zone, unsigned int nr)
 static struct page *find_block(struct list_head *list, u32 hint)
 {
 	unsigned int tries = BLOCKS_MAX;
+	struct mcube_container *c;
 	struct page *page;
 
 	list_for_each_entry(page, list, buddy_list) {
-		struct mcube_block_map block_map;
-
-		if (mcube_lookup(page_to_pfn(page))) {
-			if (!hint)
-				return page;
-			mcube_block_map_init(&block_map, page_to_pfn(page));
-			if (mcube_hint_matches(hint, &block_map, NULL))
-				return page;
-		}
+		c = mcube_lookup(page_to_pfn(page));
+		if (c && (!hint || mcube_hint_matches(hint, &c->block_map, NULL)))
+			return page;
 		if (!--tries)
 			break;
 	}
@@ -232,7 +240,6 @@ struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
 	spin_lock(&c->lock);
 	__mod_mcube_free_pages(zone, nr);
 	mcube_bins_init(&c->bins, page, mcube_config.order);
-	mcube_block_map_init(&c->block_map, pfn);
 	c->mz = mz;
 	c->owner = owner;
 	c->user = -1;

@@ -504,6 +504,7 @@ static inline bool mcube_container_usable(const struct mcube_container *c,
 }
 
 /* container.c */
+bool mcube_cma_comes_first(struct zone *zone);
 struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
 					     u32 hint);
 struct mcube_container *mcube_container_claim(struct mcube_zone *mz,

@@ -66,7 +66,7 @@ static struct mcube_lookup_table *table_grow(struct mcube_lookup_table *old,
  * @start_pfn: first page frame.
  * @nr_pages: length of the range.
  *
- * Context: process, mcube_control_lock held.
+ * Context: process, mcube_control_lock held, mcube_config complete.
  * Return: 0, or -ENOMEM if part of the range has no descriptors.
  */
 int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
@@ -97,6 +97,9 @@ int mcube_lookup_cover(unsigned long start_pfn, unsigned long nr_pages)
 			c[i].owner = -1;
 			c[i].user = -1;
 			c[i].level = -1;
+			mcube_block_map_init(&c[i].block_map,
+					     section_nr_to_pfn(nr) +
+					     ((unsigned long)i << mcube_config.order));
 		}
 		/* Pairs with READ_ONCE() in mcube_lookup(). */
 		smp_store_release(&t->section[nr], c);

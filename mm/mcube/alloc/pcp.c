@@ -13,7 +13,7 @@
  *
  * So each CPU remembers a few frames of each color that it freed last:
  *
- *   mcube_alloc_free()                                    alloc_hinted()
+ *   mcube_alloc_free()                                mcube_hinted_alloc()
  *     |    |                                                ^       ^
  *     |    |  mcube_pcp_push()          mcube_pcp_pop()     |       |
  *     |    +--------> color 0: [123, 907, 411] -------------+       |
