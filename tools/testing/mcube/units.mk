@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# How the pure sources of mm/mcube are built in user space, under AddressSanitizer and
+# How the pure sources of mcube are built in user space, under AddressSanitizer and
 # UBSan.  The Makefile that includes this file sets O, where everything is put.
 #
-# Pure sources are compiled as they lie in mm/mcube.  Their kernel headers are those of
-# tools/include; shim/ has what is missing there, and each header in it says why.  An
-# object lies below $(O) at the path of its source in the kernel tree.
+# Pure sources are compiled as they lie in the kernel tree.  Their kernel headers are
+# those of tools/include; shim/ has what is missing there, and each header in it says
+# why.  An object lies below $(O) at the path of its source in the kernel tree.
 
 UNITS	:= $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
 TOP	:= $(abspath $(UNITS)/../../..)
@@ -25,8 +25,11 @@ SEED	?= 1
 SCALE	?= 1
 export SEED SCALE
 
-# Pure sources, below mm/mcube.
-PURE	:= map/map.c map/parse.c map/cpuid.c alloc/bins.c srm/color_group.c srm/segment.c
+# Pure sources, below the top of the kernel tree.
+PURE	:= $(addprefix mm/mcube/,map/map.c map/parse.c map/cpuid.c alloc/bins.c		\
+		srm/color_group.c srm/segment.c)					\
+	$(addprefix drivers/mcube/,rocs/profile.c rocs/search.c rocs/phase.c		\
+		rocs/plan.c rocs/period.c)
 # What tools/include declares and does not define inline, below tools/lib.
 LIB	:= bitmap.c ctype.c find_bit.c hweight.c vsprintf.c
 
@@ -35,12 +38,13 @@ INCLUDE	:= -I$(UNITS)/shim -isystem $(KERNEL)/tools/include
 CFLAGS	:= -std=gnu11 -O2 -g -fno-strict-aliasing -fwrapv -fno-omit-frame-pointer	\
 	$(SANITIZE) -DCONFIG_DEBUG_LIST -MMD -MP
 STRICT	:= -Wall -Wextra -Werror -Wno-unused-parameter
-TEST_INCLUDE := -I$(UNITS) -isystem $(dir $(HARNESS)) -I$(TOP)/mm/mcube
+TEST_INCLUDE := -I$(UNITS) -isystem $(dir $(HARNESS)) \
+	-I$(TOP)/mm/mcube -I$(TOP)/drivers/mcube
 
-PURE_OBJS := $(addprefix $(O)/mm/mcube/,$(PURE:.c=.o))
+PURE_OBJS := $(addprefix $(O)/,$(PURE:.c=.o))
 SHIM_OBJS := $(addprefix $(O)/tools/lib/,$(LIB:.c=.o)) $(O)/shim/shim.o
 
-$(O)/mm/mcube/%.o: $(TOP)/mm/mcube/%.c
+$(PURE_OBJS): $(O)/%.o: $(TOP)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(STRICT) $(INCLUDE) -c -o $@ $<
 

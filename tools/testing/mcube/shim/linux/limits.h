@@ -7,5 +7,7 @@
 #include <limits.h>
 
 #define U16_MAX		((u16)~0U)
+#define U32_MAX		((u32)~0U)
+#define S32_MAX		((s32)(U32_MAX >> 1))
 
 #endif

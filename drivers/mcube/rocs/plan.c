@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ROCS: the plan of a process
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * The counters of a process are read in windows of some 10^9 cycles.  After each
+ * window the plan says whether accesses are sampled, and how many pages from the top
+ * of the miss-rate stack shall be in the pollute partition:
+ *
+ *             misses often                profile complete
+ *     WATCH ----------------> PROFILE -----------------------> SEARCH
+ *      ^ ^                    sampled                            |   |
+ *      | |                                     no point is better|   | best point
+ *      | +------------------- wait, then again ------------------+   | is mapped
+ *      |                                                             v
+ *      +---- new phase, or the gain has not lasted: nothing mapped - HOLD
+ *
+ * Moving pages costs the process time and cache lines.  So the first windows after
+ * pages have moved do not count, and after a search in vain, or one whose gain
+ * did not last, the plan waits, twice as long each time.  A new phase ends the wait.
+ *
+ * The score is instructions per cycle: fewer misses that the program does not wait
+ * for are no gain.  Phases are told by misses per instruction, which other
+ * processes on the machine change less than instructions per cycle.
+ *
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 3.
+ *
+ * Differences from the paper:
+ *
+ * - The gain is watched while pages are mapped.  If the process gets slower
+ *   than the baseline of its search, the pages move back.
+ * - Several processes have a plan each.  Each plan measures its own process, so a
+ *   search of one process can disturb the baseline of another; the watch of the gain
+ *   finds the cases that matter.
+ */
+
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "plan.h"
+
+/* Windows to wait after the first search in vain, and at most. */
+#define FIRST_WAIT	8U
+#define LONGEST_WAIT	512U
+
+/* Scores and misses per instruction are multiples of 1/2^20. */
+#define UNIT_SHIFT	20
+
+/**
+ * rocs_plan_init() - begin the plan of a process
+ * @p: the plan.
+ */
+void rocs_plan_init(struct rocs_plan *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->backoff = FIRST_WAIT;
+}
+
+/**
+ * rocs_plan_score() - how fast was the process in a window?
+ * @w: the window; less than 2^43 instructions.
+ *
+ * Return: instructions per cycle, in 1/2^20.
+ */
+u64 rocs_plan_score(const struct rocs_window *w)
+{
+	return w->cycles ? div64_u64(w->instructions << UNIT_SHIFT, w->cycles) : 0;
+}
+
+/* Has a new phase begun? */
+static bool is_new_phase(struct rocs_plan *p, const struct rocs_plan_config *config,
+			 const struct rocs_window *w)
+{
+	u64 rate = div64_u64(w->misses << UNIT_SHIFT, max(w->instructions, 1ULL));
+
+	return rocs_phase_window(&p->phase, rate, config->phase_percent,
+				 config->phase_confirm);
+}
+
+static void watch(struct rocs_plan *p, u32 wait)
+{
+	p->state = ROCS_WATCH;
+	p->mapped = 0;
+	p->gain = 0;
+	p->left = wait;
+	p->worse = 0;
+	p->phase = (struct rocs_phase){ };
+}
+
+static void wait_longer(struct rocs_plan *p)
+{
+	watch(p, p->backoff);
+	p->backoff = min(2 * p->backoff, LONGEST_WAIT);
+}
+
+static void window_watched(struct rocs_plan *p, const struct rocs_plan_config *config,
+			   const struct rocs_window *w)
+{
+	if (is_new_phase(p, config, w)) {
+		p->left = 0;
+		p->backoff = FIRST_WAIT;
+	}
+	if (p->left) {
+		p->left--;
+	} else if (w->misses * 100 >= w->refs * config->min_rate) {
+		p->state = ROCS_PROFILE;
+		p->left = config->profile;
+	}
+}
+
+static void window_profiled(struct rocs_plan *p, const struct rocs_plan_config *config,
+			    u32 stack)
+{
+	if (--p->left)
+		return;
+	if (!stack) {
+		wait_longer(p);
+		return;
+	}
+	p->state = ROCS_SEARCH;
+	rocs_search_begin(&p->search, config->search, stack, stack / config->steps);
+}
+
+static void window_searched(struct rocs_plan *p, const struct rocs_plan_config *config,
+			    const struct rocs_window *w)
+{
+	const struct rocs_search_point *best;
+	u64 base;
+
+	if (p->left) {
+		p->left--;
+		return;
+	}
+	if (rocs_search_measured(&p->search, rocs_plan_score(w))) {
+		p->mapped = p->search.index;
+		p->left = config->settle;
+		return;
+	}
+	p->searches++;
+	if (!p->search.index) {
+		wait_longer(p);
+		return;
+	}
+	best = rocs_search_best(&p->search);
+	base = max(p->search.point[0].score, 1ULL);
+	p->gain = min_t(u64, div64_u64((best->score - base) << 10, base), S32_MAX);
+	p->mapped = p->search.index;
+	p->left = config->settle;
+	p->phase = (struct rocs_phase){ };
+	p->state = ROCS_HOLD;
+}
+
+static void window_held(struct rocs_plan *p, const struct rocs_plan_config *config,
+			const struct rocs_window *w)
+{
+	if (p->left) {
+		p->left--;
+		return;
+	}
+	if (is_new_phase(p, config, w)) {
+		p->backoff = FIRST_WAIT;
+		watch(p, config->settle);
+		return;
+	}
+	if (rocs_plan_score(w) >= p->search.point[0].score) {
+		p->worse = 0;
+	} else if (++p->worse >= config->phase_confirm) {
+		p->rollbacks++;
+		wait_longer(p);
+	}
+}
+
+/**
+ * rocs_plan_window() - decide what is done after a window
+ * @p: the plan; @p->state and @p->mapped say what to do until the next window.
+ * @config: the settings.
+ * @w: counts of the window.
+ * @stack: pages of the miss-rate stack; needed if rocs_plan_needs_stack().
+ */
+void rocs_plan_window(struct rocs_plan *p, const struct rocs_plan_config *config,
+		      const struct rocs_window *w, u32 stack)
+{
+	switch (p->state) {
+	case ROCS_WATCH:
+		window_watched(p, config, w);
+		break;
+	case ROCS_PROFILE:
+		window_profiled(p, config, stack);
+		break;
+	case ROCS_SEARCH:
+		window_searched(p, config, w);
+		break;
+	case ROCS_HOLD:
+		window_held(p, config, w);
+		break;
+	}
+}
