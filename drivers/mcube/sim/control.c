@@ -158,9 +158,42 @@ static ssize_t clear_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_WO(clear);
 
+static ssize_t pages_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(sim_header()->marks));
+}
+
+static ssize_t pages_store(struct device *dev, struct device_attribute *attr,
+			   const char *buf, size_t len)
+{
+	struct sim_header *h = sim_header();
+	bool mark;
+	u32 before;
+	int err;
+
+	err = kstrtobool(buf, &mark);
+	if (err)
+		return err;
+	if (!mark)
+		return -EINVAL;
+	if (!READ_ONCE(h->frames))
+		return -EOPNOTSUPP;
+
+	guard(mutex)(&sim_lock);
+	before = READ_ONCE(h->marks);
+	/* The plugin ends the interval before the next instruction. */
+	WRITE_ONCE(h->control, (sim_users ? SIM_CTL_ON : 0) | SIM_CTL_PAGES);
+	asm volatile(SIM_CONTROL ::: "memory");
+	WRITE_ONCE(h->control, sim_users ? SIM_CTL_ON : 0);
+	return READ_ONCE(h->marks) == before ? -ETIMEDOUT : len;
+}
+static DEVICE_ATTR_RW(pages);
+
 static struct attribute *sim_control_attrs[] = {
 	&dev_attr_hold.attr,
 	&dev_attr_clear.attr,
+	&dev_attr_pages.attr,
 	NULL
 };
 

@@ -51,6 +51,7 @@
 /* sim_header.control */
 #define SIM_CTL_ON	1u	/* model accesses; costs next to nothing while off */
 #define SIM_CTL_CLEAR	2u	/* with ON: empty the caches, close the DRAM rows */
+#define SIM_CTL_PAGES	4u	/* end an interval of the counts by page frame */
 
 /**
  * enum sim_event - index into sim_cpu.count, and the PMU's event numbers
@@ -196,6 +197,9 @@ struct sim_figures {
  * @colors:	page colors of the last level, by set index within a slice
  * @banks:	DRAM banks over all channels and ranks
  * @mhz:	modelled cycles per microsecond
+ * @frames:	page frames whose requests and misses the plugin counts for the
+ *		host, 0 if it does not count by frame
+ * @marks:	intervals of these counts that SIM_CTL_PAGES has ended
  * @reserved:	0
  * @name:	name of the machine description, NUL-terminated
  * @color:	counters by color
@@ -216,7 +220,9 @@ struct sim_header {
 	__u32 colors;
 	__u32 banks;
 	__u32 mhz;
-	__u32 reserved[19];
+	__u32 frames;
+	__u32 marks;
+	__u32 reserved[17];
 	char name[64];
 	struct sim_figures color[SIM_MAX_COLORS];
 	struct sim_figures bank[SIM_MAX_BANKS];

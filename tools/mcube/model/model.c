@@ -71,11 +71,44 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 }
 
 /**
+ * model_count_pages - count requests to the last level by page frame
+ * @m:		the model, set up by model_init()
+ * @ram_bytes:	RAM of the guest
+ * @path:	file that gets the counts at each model_mark_pages()
+ *
+ * Return: false if memory is short or the file cannot be written.
+ */
+bool model_count_pages(struct model *m, uint64_t ram_bytes, const char *path)
+{
+	if (!pages_init(&m->pages, ram_bytes, path))
+		return false;
+	m->header->frames = m->pages.frames;
+	return true;
+}
+
+/**
+ * model_mark_pages - end an interval of the counts by page frame
+ * @m:	the model
+ *
+ * Requests that are still queued belong to the next interval; model_sync() serves them.
+ *
+ * Return: false if the file cannot be written.
+ */
+bool model_mark_pages(struct model *m)
+{
+	bool written = pages_mark(&m->pages);
+
+	__atomic_store_n(&m->header->marks, m->pages.marks, __ATOMIC_RELEASE);
+	return written;
+}
+
+/**
  * model_free - free the memory of a model
  * @m:	the model
  */
 void model_free(struct model *m)
 {
+	pages_free(&m->pages);
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		free(m->vcpu[i].queue);
 		cache_free(&m->vcpu[i].l1);

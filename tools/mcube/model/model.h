@@ -22,7 +22,7 @@
  *
  *	plugin, replay -> model -> quantum, access -> weave -> prefetch, sample
  *
- * All these files use state.h, and with it machine, address, cache and dram.
+ * All these files use state.h, and with it machine, address, cache, dram and pages.
  * drivers/mcube/sim/shm.h has the unit and the meaning of every counter.
  */
 #ifndef MCUBE_MODEL_H
@@ -37,5 +37,7 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 		void *shared);
 void model_free(struct model *m);
 void model_clear(struct model *m);
+bool model_count_pages(struct model *m, uint64_t ram_bytes, const char *path);
+bool model_mark_pages(struct model *m);
 
 #endif

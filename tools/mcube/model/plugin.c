@@ -11,8 +11,8 @@
  *
  * While the model is off, code is translated as without a plugin, except for the
  * NOPs. Arguments of -plugin: shm=FILE (shared with the guest by ivshmem),
- * ram=BYTES (of the guest), machine=FILE, and any key of a machine description to
- * override it. QEMU needs -accel tcg,thread=single and RAM as its first memory
+ * ram=BYTES (of the guest), machine=FILE, pages=FILE (for counts by page frame), and
+ * any key of a machine description to override it. QEMU needs -accel tcg,thread=single and RAM as its first memory
  * object, below 3 GiB; tools/mcube/dev/lib/modelled.py makes such a command line.
  */
 #include <fcntl.h>
@@ -170,12 +170,23 @@ static void after_reset(qemu_plugin_id_t id)
 	__atomic_store_n(&h->state, on, __ATOMIC_RELEASE);
 }
 
+static void mark_pages(void)
+{
+	if (on)
+		model_sync(&model);
+	if (!model_mark_pages(&model))
+		fatal("the file with the counts by page frame cannot be written",
+		      "look at the pages= argument and the space on its disk");
+}
+
 static void on_control(unsigned int cpu, void *data)
 {
 	uint32_t control = __atomic_load_n(&model.header->control, __ATOMIC_ACQUIRE);
 
 	(void)cpu;
 	(void)data;
+	if (control & SIM_CTL_PAGES && model.pages.count)
+		mark_pages();
 	if (!!(control & SIM_CTL_ON) != on) {
 		if (!resetting)
 			qemu_plugin_reset(self, after_reset);
@@ -244,7 +255,7 @@ static int refuse(const char *what, const char *advice)
 
 /* Parse the arguments. Returns an empty string, or what is wrong with them. */
 static const char *arguments(int argc, char **argv, struct machine *machine,
-			     const char **shm, uint64_t *ram)
+			     const char **shm, const char **pages, uint64_t *ram)
 {
 	const char *bad = "";
 
@@ -261,6 +272,8 @@ static const char *arguments(int argc, char **argv, struct machine *machine,
 		*value++ = 0;
 		if (!strcmp(argv[i], "shm"))
 			*shm = value;
+		else if (!strcmp(argv[i], "pages"))
+			*pages = value;
 		else if (!strcmp(argv[i], "ram"))
 			*ram = strtoull(value, NULL, 0);
 		else if (strcmp(argv[i], "machine"))
@@ -272,7 +285,7 @@ static const char *arguments(int argc, char **argv, struct machine *machine,
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_plugin_info *info, int argc,
 			char **argv)
 {
-	const char *shm = NULL, *bad;
+	const char *shm = NULL, *pages = NULL, *bad;
 	struct machine machine;
 	static char text[4096];
 	uint64_t ram = 0;
@@ -287,7 +300,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_plugin_info *info
 			      "use Debian 12's qemu-system-x86 (7.2)");
 	if (info->system.smp_vcpus > SIM_MAX_CPUS)
 		return refuse("too many CPUs", "give -smp 16 at most");
-	bad = arguments(argc, argv, &machine, &shm, &ram);
+	bad = arguments(argc, argv, &machine, &shm, &pages, &ram);
 	if (*bad)
 		return refuse(bad, "correct the machine description or the arguments");
 	if (!shm || !ram || ram > RAM_MAX)
@@ -300,6 +313,9 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_plugin_info *info
 	physical_init(ram);
 	if (!model_init(&model, &machine, info->system.smp_vcpus, shared))
 		return refuse("no memory for the model", "take a smaller machine");
+	if (pages && !model_count_pages(&model, ram, pages))
+		return refuse("the counts by page frame cannot be set up",
+			      "look at the pages= argument");
 	register_all(id);
 	fprintf(stderr, "mcube-model: simulated: %s\n", machine_text(&machine, text, sizeof(text)));
 	return 0;

@@ -10,6 +10,7 @@
 #include "address.h"
 #include "cache.h"
 #include "dram.h"
+#include "pages.h"
 
 #define QUEUE_SIZE	8192u		/* requests per CPU, a power of two */
 #define STREAMS		64		/* pages that the prefetcher follows per CPU */
@@ -132,6 +133,7 @@ struct vcpu {
  * @dispatch:	number of the current dispatch
  * @running:	the CPU that was dispatched last, NULL if it has halted since
  * @header:	parameters, control and global counters in the guest's memory
+ * @pages:	counts by page frame, if they were asked for
  */
 struct model {
 	struct machine machine;
@@ -148,6 +150,7 @@ struct model {
 	uint64_t dispatch;
 	struct vcpu *running;
 	struct sim_header *header;
+	struct pages pages;
 };
 
 static inline bool queue_empty(const struct vcpu *v)

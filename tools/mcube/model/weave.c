@@ -161,6 +161,8 @@ static void demand(struct model *m, struct vcpu *v, struct request *r)
 	owner->refs++;
 	r->want |= sampled(v, SIM_LLC_REFS);
 	hit = cache_lookup(&m->llc, index, r->paddr >> m->map.line_shift);
+	if (m->pages.count)
+		pages_count(&m->pages, r->paddr, hit);
 	if (!hit) {
 		v->count[SIM_LLC_MISSES]++;
 		color->misses++;

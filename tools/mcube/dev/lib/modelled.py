@@ -8,11 +8,15 @@ the machine and the size of its last level, because CPUID describes neither:
     Guest(image(), smp=2, mem="1G", model="small")
     Guest(image(), smp=2, mem="1G", model=Model("small", {"prefetch.kind": "next"}))
 
+With pages=FILE the guest can have the requests and misses of each page frame written to
+that file of the host, and read_pages() reads the file.
+
 All figures of such a guest are simulated. Documentation/mm/mcube/model.rst says
 what the figures include and what they leave out.
 """
 
 import os
+import struct
 
 from . import ui
 from .ui import BUILD, ROOT, Failure
@@ -20,6 +24,9 @@ from .ui import BUILD, ROOT, Failure
 SOURCE = ROOT / "tools/mcube/model"
 MACHINES = SOURCE / "machines"
 MOST_MIB = 3072
+# The blocks of tools/mcube/model/pages.h.
+PAGES_MAGIC = 0x7365676170756f63
+PAGES_HEAD = PAGES_RECORD = struct.Struct("<QQQ")
 
 
 def build():
@@ -45,15 +52,31 @@ def read(path):
     return out
 
 
+def read_pages(path):
+    """The intervals of a file of counts by page frame: [{frame: (refs, misses)}]."""
+    data, at, out = path.read_bytes(), 0, []
+    while at < len(data):
+        magic, mark, records = PAGES_HEAD.unpack_from(data, at)
+        at += PAGES_HEAD.size
+        end = at + records * PAGES_RECORD.size
+        if magic != PAGES_MAGIC or mark != len(out) + 1 or end > len(data):
+            raise Failure(f"{path} has no block of interval {len(out) + 1} at byte {at}",
+                          "build plugin and kernel from one tree")
+        out.append({frame: (refs, misses) for frame, refs, misses
+                    in PAGES_RECORD.iter_unpack(data[at:end])})
+        at = end
+    return out
+
+
 class Model:
     """A machine description with the keys that a caller changes."""
 
-    def __init__(self, machine, keys=None):
+    def __init__(self, machine, keys=None, pages=None):
         self.path = MACHINES / f"{machine}.conf"
         if not self.path.is_file():
             raise Failure(f"there is no machine '{machine}'",
                           f"choose from: {' '.join(machines())}")
-        self.keys = dict(keys or {})
+        self.keys, self.pages = dict(keys or {}), pages
         self.description = read(self.path) | self.keys
 
     def boot_parameters(self):
@@ -76,6 +99,8 @@ class Model:
                           "turns")
         shared = os.path.join(work, "model")
         keys = "".join(f",{k}={str(v).replace(',', ',,')}" for k, v in self.keys.items())
+        if self.pages:
+            keys += f",pages={self.pages}"
         return ["-object", f"memory-backend-ram,id=ram0,size={mib}M",
                 "-machine", "memory-backend=ram0",
                 "-object", f"memory-backend-file,id=model,share=on,mem-path={shared},size=8M",
