@@ -122,19 +122,31 @@ static inline u32 mcube_reuse_forget(u32 reuse)
 }
 
 /**
- * mcube_reuse_spreads() - shall a page of a file have any color?
+ * mcube_reuse_decides() - the advice that a page follows
  * @reuse: packed state of the file.
  * @said: enum mcube_advice, by the descriptor or the call that needs the page.
  *        It goes before the advice of the file, which all who use it share.
+ *
+ * Return: enum mcube_advice; %MCUBE_ADVICE_NONE if nothing was said that binds.
+ */
+static inline unsigned int mcube_reuse_decides(u32 reuse, unsigned int said)
+{
+	if (said == MCUBE_ADVICE_SPREAD || said == MCUBE_ADVICE_CONFINE)
+		return said;
+	return mcube_reuse_advice(reuse);
+}
+
+/**
+ * mcube_reuse_spreads() - shall a page of a file have any color?
+ * @reuse: packed state of the file.
+ * @said: enum mcube_advice, see mcube_reuse_decides().
  *
  * Return: true if the page shall hop over all colors.
  */
 static inline bool mcube_reuse_spreads(u32 reuse, unsigned int said)
 {
-	unsigned int advice = mcube_reuse_advice(reuse);
+	unsigned int advice = mcube_reuse_decides(reuse, said);
 
-	if (said == MCUBE_ADVICE_SPREAD || said == MCUBE_ADVICE_CONFINE)
-		advice = said;
 	if (advice != MCUBE_ADVICE_NONE)
 		return advice == MCUBE_ADVICE_SPREAD;
 	return said == MCUBE_ADVICE_EXECUTED ||
@@ -144,15 +156,13 @@ static inline bool mcube_reuse_spreads(u32 reuse, unsigned int said)
 /**
  * mcube_reuse_confined() - does advice keep a page to its segment?
  * @reuse: packed state of the file.
- * @said: enum mcube_advice, see mcube_reuse_spreads().
+ * @said: enum mcube_advice, see mcube_reuse_decides().
  *
  * Return: true if the page stays where it is, however often the file is read.
  */
 static inline bool mcube_reuse_confined(u32 reuse, unsigned int said)
 {
-	return said == MCUBE_ADVICE_CONFINE ||
-	       (said != MCUBE_ADVICE_SPREAD &&
-		mcube_reuse_advice(reuse) == MCUBE_ADVICE_CONFINE);
+	return mcube_reuse_decides(reuse, said) == MCUBE_ADVICE_CONFINE;
 }
 
 #endif /* _MM_MCUBE_SRM_REUSE_H */

@@ -133,13 +133,9 @@ static bool get_pages(struct request *r, struct folio_batch *batch)
 }
 
 /* A folio with as many pages as there are colors has all colors already. */
-static bool shall_move(const struct mcube_dim *dim, struct folio_batch *batch,
-		       unsigned int i)
+static bool may_move(const struct mcube_dim *dim, struct folio *folio)
 {
-	struct folio *folio = batch->folios[i];
-
-	return !folio_mapped(folio) && folio_nr_pages(folio) < dim->nr_values &&
-		lies_in_segment(dim, batch, i);
+	return !folio_mapped(folio) && folio_nr_pages(folio) < dim->nr_values;
 }
 
 /*
@@ -157,7 +153,9 @@ static bool move_some(struct request *r, const struct mcube_dim *dim)
 		return false;
 	for (i = 0; i < folio_batch_count(&batch); i++) {
 		/* The request's own reference would make the migration fail. */
-		if (batch.folios[i] == r->folio || !shall_move(dim, &batch, i))
+		if (batch.folios[i] == r->folio ||
+		    !may_move(dim, batch.folios[i]) ||
+		    !lies_in_segment(dim, &batch, i))
 			continue;
 		more = folio_nr_pages(batch.folios[i]) - 1;
 		if (more && mcube_recolor_grant(more) < more) {
@@ -175,11 +173,11 @@ static bool move_some(struct request *r, const struct mcube_dim *dim)
 /* End a request, which is in no queue; its page moves if @move says so. */
 static void end_request(struct request *r, const struct mcube_dim *dim, bool move)
 {
+	unsigned int pages = folio_nr_pages(r->folio);
 	LIST_HEAD(list);
 
-	if (move && r->gfp && !folio_mapped(r->folio) &&
-	    folio_nr_pages(r->folio) < dim->nr_values &&
-	    mcube_recolor_grant(folio_nr_pages(r->folio)) == folio_nr_pages(r->folio))
+	if (move && r->gfp && may_move(dim, r->folio) &&
+	    mcube_recolor_grant(pages) == pages)
 		mcube_recolor_isolate(r->folio, &list);
 	folio_put(r->folio);
 	mcube_srm_count(MCUBE_SRM_RECOLORED,
