@@ -9,20 +9,35 @@ _mcube_profiles()
 		sed -n 's/^  "name": "\(.*\)",$/\1/p'
 }
 
+# Names of the sets of events that lie beside the command or with the administrator.
+_mcube_events()
+{
+	local where file
+
+	where=$(dirname "$(readlink -f "$(command -v mcube)")")
+	for file in "$where"/events/*.conf "$where"/../share/mcube/events/*.conf \
+		    /etc/mcube/events/*.conf; do
+		[ -f "$file" ] && basename "$file" .conf
+	done
+}
+
 _mcube()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
 	local command=${COMP_WORDS[1]} words=
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words="check status apply off map pages corun --help"
+		words="check status apply off map pages rocs corun --help"
 	else
 		case $command:$prev in
-		*:--png) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+		*:--png|*:--plot) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		*:--only) words="anon file" ;;
+		rocs:--events) words=$(_mcube_events) ;;
+		rocs:--pid) words=$(cd /proc && echo [0-9]*) ;;
+		rocs:--cgroup) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
 		corun:--profile) words="off $(_mcube_profiles)" ;;
 		*:--mapping|*:--explain|*:--color*|*:--bank*|corun:--victim|corun:--with|\
-		corun:--repeat|corun:--cpus|corun:--before|corun:--events) return ;;
+		corun:--repeat|corun:--cpus|corun:--before|corun:--events|rocs:--watch) return ;;
 		*)
 			words="--help --json"
 			case $command in
@@ -32,6 +47,10 @@ _mcube()
 			pages)
 				words+=" --only --mapping --png --color-map --bank-map"
 				words+=" $(cd /proc && echo [0-9]*)"
+				;;
+			rocs)
+				words+=" on off status profile --pid --cgroup --auto --events"
+				words+=" --alloc --watch --plot"
 				;;
 			corun)
 				words+=" --victim --with --profile --repeat --cpus --before"

@@ -5,7 +5,7 @@ import argparse
 import os
 import sys
 
-from . import cmd_apply, cmd_check, cmd_corun, cmd_map, cmd_pages, cmd_status
+from . import cmd_apply, cmd_check, cmd_corun, cmd_map, cmd_pages, cmd_rocs, cmd_status
 from .term import Failure
 
 COMMANDS = {
@@ -16,6 +16,7 @@ COMMANDS = {
     "off": (cmd_apply.OFF, cmd_apply.OFF_EXAMPLE, cmd_apply.off_arguments, cmd_apply.off),
     "map": (cmd_map.HELP, cmd_map.EXAMPLE, cmd_map.arguments, cmd_map.run),
     "pages": (cmd_pages.HELP, cmd_pages.EXAMPLE, cmd_pages.arguments, cmd_pages.run),
+    "rocs": (cmd_rocs.HELP, cmd_rocs.EXAMPLE, cmd_rocs.arguments, cmd_rocs.run),
     "corun": (cmd_corun.HELP, cmd_corun.EXAMPLE, cmd_corun.arguments, cmd_corun.run),
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube apply, mcube off: switch a policy on, switch all policies off."""
 
-from . import policy
+from . import module, policy
 from .term import Failure, print_json, print_table
 
 APPLY = "switch a policy on by the name of its profile"
@@ -33,7 +33,7 @@ def off_arguments(parser):
 def state(profile):
     """State of a profile, in a word or two."""
     if not profile.available():
-        return "not in this kernel"
+        return "not loaded" if profile.module else "not in this kernel"
     return "in force" if profile.in_force() else "available"
 
 
@@ -82,6 +82,8 @@ def apply(args):
     if args.dry_run:
         return dry_run(args, profile.apply)
     policy.need_kernel()
+    if profile.module:
+        module.load(profile.module)
     changed = [] if profile.in_force() else policy.write_all(profile.apply)
     whole = " and ".join(profile.part_of())
     show_changes(args, changed, f"{profile.name} is in force already" + (

@@ -6,13 +6,12 @@ be used before this is fixed). Every line has to be true on a stock kernel, in a
 container, for a normal user and in a guest.
 """
 
-import gzip
 import importlib.util
 import os
 import platform
 
-from . import addrmap, cmd_map, host, machine, pagemap, perf, policy
-from .term import print_json, size
+from . import addrmap, cmd_map, events, host, machine, pagemap, perf, policy
+from .term import Failure, print_json, size
 
 HELP = "what this kernel and machine can do, what is missing, what to do next"
 EXAMPLE = """examples:
@@ -33,24 +32,6 @@ def item(name, state, text, then=""):
     return {"name": name, "state": state, "text": text, "next": then}
 
 
-def config(symbol):
-    """A symbol's value in the running kernel's configuration; None if there is no copy of it."""
-    text = None
-    for path in ("/proc/config.gz", f"/boot/config-{platform.release()}"):
-        try:
-            data = host.at(path).read_bytes()
-            text = (gzip.decompress(data) if path.endswith(".gz") else data).decode()
-            break
-        except (OSError, EOFError, gzip.BadGzipFile):
-            continue
-    if text is None:
-        return None
-    for line in text.splitlines():
-        if line.startswith(f"CONFIG_{symbol}="):
-            return line.partition("=")[2]
-    return "n"
-
-
 def kernel():
     """The mcube interface."""
     name = platform.release()
@@ -62,7 +43,7 @@ def kernel():
             yield item("kernel", "missing", f"{name} has the address map but no policy",
                        "build it with CONFIG_MCUBE_ALLOC=y")
         return
-    value = config("MCUBE")
+    value = machine.config("MCUBE")
     if not host.names("/sys/kernel"):
         why = "/sys is not mounted, so there is nothing to see"
         then = "mount -t sysfs sysfs /sys"
@@ -104,12 +85,12 @@ def rights():
         yield item("pagemap", "ok", "page frame numbers can be read")
 
 
-def hypervisor(events):
+def hypervisor(counted):
     """Whether physical addresses are what they seem."""
     name = machine.hypervisor()
     if name is None:
         yield item("hypervisor", "ok", "none: physical addresses are the machine's")
-    elif events.kind == "model":
+    elif counted.kind == "model":
         yield item("hypervisor", "ok", f"{name} with a model of caches and DRAM: colors and banks "
                    "are those of the model, costs are modelled cycles")
     elif machine.emulated():
@@ -212,7 +193,7 @@ def maps(found):
         yield item("address map", "note", line, "check the masks: 'mcube map'")
 
 
-def measuring(events):
+def measuring(counted):
     """perf and what it can count."""
     if not perf.tool():
         yield item("perf", "note", "perf is not installed: 'mcube corun' has only time to go by",
@@ -221,10 +202,10 @@ def measuring(events):
     paranoid = host.number("/proc/sys/kernel/perf_event_paranoid")
     level = "" if paranoid is None else f", perf_event_paranoid {paranoid}"
     name = f"perf {perf.version() or ''}".strip()
-    if events.roles:
-        yield item("perf", "ok", f"{name} counts {', '.join(events.roles)}; {events.note}"
+    if counted.roles:
+        yield item("perf", "ok", f"{name} counts {', '.join(counted.roles)}; {counted.note}"
                    f"{level}")
-        if "misses" not in events.roles:
+        if "misses" not in counted.roles:
             yield item("perf", "note", "misses of the last-level cache cannot be counted")
         return
     then = ""
@@ -232,9 +213,18 @@ def measuring(events):
         then = "sysctl kernel.perf_event_paranoid=2, or run it by sudo"
     elif machine.hypervisor() and not machine.emulated():
         then = "have the hypervisor give this guest a virtual PMU"
-    yield item("perf", "note", f"{name}: {events.note}{level}; 'mcube corun' "
+    yield item("perf", "note", f"{name}: {counted.note}{level}; 'mcube corun' "
                + ("has nothing to go by but --events" if machine.emulated() else
                   "has only time to go by"), then)
+
+
+def sampling():
+    """Whether ROCS has descriptions of events for this machine."""
+    try:
+        found = events.choose()
+        yield item("sampling", "ok", f"events for 'mcube rocs': {found.name}, {found.title}")
+    except Failure as e:
+        yield item("sampling", "note", f"'mcube rocs' cannot work: {e}", e.advice)
 
 
 def surroundings():
@@ -250,17 +240,17 @@ def surroundings():
     else:
         yield item("huge pages", "ok", "this kernel has no transparent huge pages")
     if importlib.util.find_spec("matplotlib"):
-        yield item("pictures", "ok", "matplotlib is there for --png")
+        yield item("pictures", "ok", "matplotlib is there for --png and --plot")
     else:
-        yield item("pictures", "note", "no matplotlib: --png will not work",
+        yield item("pictures", "note", "no matplotlib: --png and --plot will not work",
                    "apt install python3-matplotlib")
 
 
 def collect():
     """All findings in order."""
-    found, events = addrmap.Map.of_kernel(), perf.find()
-    out = [*kernel(), *rights(), *hypervisor(events), *caches(found), *maps(found),
-           *measuring(events), *surroundings()]
+    found, counted = addrmap.Map.of_kernel(), perf.find()
+    out = [*kernel(), *rights(), *hypervisor(counted), *caches(found), *maps(found),
+           *measuring(counted), *sampling(), *surroundings()]
     missing = [i for i in out if i["state"] == "missing"]
     if missing:
         then = missing[0]["next"]

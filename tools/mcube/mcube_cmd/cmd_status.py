@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube status: the map, the policies in force, and how far they work."""
 
-from . import addrmap, policy
+from . import addrmap, policy, rocs_report
 from .term import print_json, print_table, size
 
 HELP = "policies, address map and counters of the running kernel"
@@ -12,6 +12,8 @@ EXAMPLE = """examples:
 MEANING = {
     "alloc": {
         "containers": "held now", "free_pages": "in containers now, part of MemFree",
+        "reserved_colors": "colors of the pollute partition now",
+        "reserved_free": "free frames of these colors in containers now",
         "served": "pages without a hint", "hopped": "of served, by the next color of the hop table",
         "colored": "requests answered as their hint asks",
         "fallback": "requests that the allocator could not serve as asked",
@@ -29,6 +31,7 @@ MEANING = {
         "hopped": "pages placed one color after the other",
         "uncovered": "folios of the page cache that were not placed",
     },
+    "rocs": rocs_report.COUNTERS,
 }
 
 

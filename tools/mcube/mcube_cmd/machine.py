@@ -6,7 +6,9 @@ say whether the set index is a hash of the address (CPUID.4 EDX bit 2, "complex
 indexing"). Elsewhere they are read from sysfs.
 """
 
+import gzip
 import os
+import platform
 import re
 import struct
 
@@ -116,6 +118,24 @@ def cpuinfo():
     return out
 
 
+def config(symbol):
+    """A symbol's value in the running kernel's configuration; None if there is no copy of it."""
+    text = None
+    for path in ("/proc/config.gz", f"/boot/config-{platform.release()}"):
+        try:
+            data = host.at(path).read_bytes()
+            text = (gzip.decompress(data) if path.endswith(".gz") else data).decode()
+            break
+        except (OSError, EOFError, gzip.BadGzipFile):
+            continue
+    if text is None:
+        return None
+    for line in text.splitlines():
+        if line.startswith(f"CONFIG_{symbol}="):
+            return line.partition("=")[2]
+    return "n"
+
+
 def hypervisor():
     """Name of the hypervisor that this system runs under; None on bare metal."""
     info = cpuinfo()
@@ -186,6 +206,12 @@ def node_of(found, pfn):
 def memory_end():
     """First physical address behind the memory; 0 if it is not known."""
     return max((first + n for _, first, n in zones()), default=0) << PAGE_SHIFT
+
+
+def memory_pages():
+    """Pages of memory; 0 if the number is not known."""
+    m = re.search(r"^MemTotal:\s+(\d+) kB", host.read("/proc/meminfo") or "", re.M)
+    return int(m[1]) * 1024 >> PAGE_SHIFT if m else 0
 
 
 def siblings(cpu):

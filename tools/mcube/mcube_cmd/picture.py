@@ -13,8 +13,8 @@ def pyplot():
         matplotlib.use("Agg")
         from matplotlib import pyplot as plt  # pylint: disable=import-outside-toplevel
     except ImportError as e:
-        raise Failure(f"no matplotlib for {sys.executable}, which --png needs",
-                      "install python3-matplotlib, or leave out --png") from e
+        raise Failure(f"no matplotlib for {sys.executable}, which pictures need",
+                      "install python3-matplotlib, or ask for no picture") from e
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False,
                          "axes.spines.right": False})
     return plt

@@ -6,6 +6,7 @@ A profile is a file NAME.conf in profiles/ beside this package or in
 
     [profile]
     title = one line
+    module = mcube_x            kernel module that makes the files, if it is a module
     [apply]                     written in this order
     alloc/fill_order = shuffle
     alloc/enabled = 1
@@ -60,6 +61,7 @@ class Profile:
             if not m:
                 into.append((key, value))
         self.title = dict(self.section["profile"]).get("title", "")
+        self.module = dict(self.section["profile"]).get("module")
         for key, _ in self.apply + self.off:
             if key.startswith("/") or ".." in key.split("/"):
                 raise Failure(f"{path}: '{key}' is not below {SYSFS}",
@@ -216,11 +218,15 @@ def write_all(pairs):
 
 
 def off_pairs():
-    """[(file, value)] that switch everything off, of all profiles, each once."""
+    """[(file, value)] that switch everything off, of all profiles, each once.
+
+    A file comes at its last place: the allocator goes off after the policies that use it.
+    """
     out = {}
     for p in profiles().values():
         for file, value in p.off:
             if current(file) is not None:
+                out.pop(file, None)
                 out[file] = value
     return list(out.items())
 

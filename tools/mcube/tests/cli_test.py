@@ -30,7 +30,7 @@ class Line(fake.Case):
 
     def test_help(self):
         """Every subcommand has a help with an example."""
-        self.assertGreaterEqual(len(subcommands()), 7)
+        self.assertGreaterEqual(len(subcommands()), 8)
         for name in subcommands():
             status, out, _ = self.mcube_says(name, "--help")
             self.assertEqual(status, 0)
@@ -73,7 +73,8 @@ class Line(fake.Case):
             got = subprocess.run([f"{tmp}/opt/x/bin/mcube", "apply", "--list"], text=True,
                                  capture_output=True, check=True).stdout
             self.assertIn("m3-paper", got)
-            for path in ("share/man/man8/mcube.8", "share/bash-completion/completions/mcube"):
+            for path in ("share/mcube/events/intel.conf", "share/man/man8/mcube.8",
+                         "share/bash-completion/completions/mcube"):
                 self.assertTrue(Path(tmp, "opt/x", path).is_file(), path)
             subprocess.run(["make", "-s", "-C", str(fake.TOOLS), "uninstall", f"DESTDIR={tmp}",
                             "PREFIX=/opt/x"], check=True, capture_output=True)

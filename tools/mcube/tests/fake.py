@@ -2,8 +2,9 @@
 """A made-up /sys, /proc and /dev for the tests of the mcube command.
 
 Root is a directory that MCUBE_ROOT points to. With mcube=True it has the
-interface, and writes to it obey the rules of mm/mcube/{map,alloc}/sysfs.c: the
-value is checked, a refusal has its error number and its line in the log.
+interface, and writes to it obey the rules of mm/mcube/{map,alloc}/sysfs.c and
+drivers/mcube/rocs/sysfs.c: the value is checked, a refusal has its error number and its
+line in the log.
 """
 
 import contextlib
@@ -29,6 +30,11 @@ COLORS = "0x1000 0x2000 0x4000 0x8000 0x10000"
 BANKS = "0x24000 0x48000 0x90000 0x120000"
 STATS = {"containers": 2, "free_pages": 100, "served": 600, "hopped": 150, "colored": 200,
          "fallback": 200, "uncovered": 1000, "taken": 5, "released": 2, "broken_up": 1}
+ROCS = {"enabled": "0", "reserve": "1", "pids": "", "cgroup": "", "auto": "0",
+        "search": "linear [coarse]", "steps": "32", "min_rate": "25"}
+ROCS_EVENTS = ("cycles", "instructions", "refs", "misses", "sample_hit", "sample_miss")
+ROCS_STATS = {"samples": 5000, "dropped": 2, "moved_in": 700, "moved_out": 100, "refused": 3,
+              "split": 0, "targets": 2, "windows": 90, "searches": 1, "phases": 0, "rollbacks": 0}
 # CPUID leaf 4 of a Xeon E5-2690 v4: caches, with a hashed L3 of 14 slices among them.
 XEON = ((0x1c004121, 0x01c0003f, 0x3f, 0), (0x1c004122, 0x01c0003f, 0x3f, 0),
         (0x1c004143, 0x01c0003f, 0x1ff, 0), (0x1c03c163, 0x04c0003f, 0x6fff, 6))
@@ -41,6 +47,7 @@ class Root:
         self.path = Path(path)
         self.errors = {}        # file: errno that any write to the file gets
         self.written = []       # (file, value) of accepted writes
+        self.no_event = ""      # name of an event that the machine does not have
         self.put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
         self.put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made-up CPU\nflags\t\t: fpu\n\n")
         self.put("/proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n")
@@ -66,6 +73,15 @@ class Root:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
+    def rocs(self):
+        """The files of the loaded module mcube_rocs."""
+        for name, value in ROCS.items():
+            self.put(f"{SYSFS}/rocs/{name}", value + "\n")
+        for name in ROCS_EVENTS:
+            self.put(f"{SYSFS}/rocs/events/{name}", "none\n")
+        for name, value in ROCS_STATS.items():
+            self.put(f"{SYSFS}/rocs/stats/{name}", f"{value}\n")
+
     def drop(self, name):
         """Remove a file."""
         Path(f"{self.path}{name}").unlink()
@@ -83,6 +99,24 @@ class Root:
         with open(f"{self.path}/dev/kmsg", "a", encoding="utf-8") as f:
             f.write(f"4,1,1,-;mcube: {line}\n")
         raise OSError(number, os.strerror(number))
+
+    def write_rocs(self, file, text):
+        """Refuse what ROCS refuses."""
+        if file.startswith("rocs/events/"):
+            if host.read(f"{SYSFS}/rocs/enabled") == "1":
+                self.refuse(errno.EBUSY, f"{file}: first write 0 to rocs/enabled")
+            if not re.fullmatch(r"none|type=\d+( \w+=\w+)*", text):
+                self.refuse(errno.EINVAL, f"{file}: expected type=N config=N config1=N "
+                            "config2=N precise=0..3, or none")
+        if file == "rocs/enabled" and text == "1":
+            if self.no_event:
+                self.refuse(errno.ENXIO, "rocs/enabled: this machine does not have the event of "
+                            f"rocs/events/{self.no_event} (error -2): write the description of "
+                            "another event there")
+            if host.read(f"{SYSFS}/alloc/enabled") == "0":
+                self.refuse(errno.ENODEV, "rocs/enabled: first write 1 to alloc/enabled")
+            if host.read(f"{SYSFS}/map/nr_colors") == "1":
+                self.refuse(errno.EOPNOTSUPP, "rocs/enabled: the address map has one color")
 
     def write(self, path, text):
         """host.write(), followed by the kernel."""
@@ -108,6 +142,10 @@ class Root:
                 self.refuse(errno.EBUSY, f"{file}: the map is in use, turn off what uses it first")
             if not re.fullmatch(r"none|(0x\w+ ?)+", text):
                 self.refuse(errno.EINVAL, f"{file}: a mask is hexadecimal and starts with 0x")
+        if file.startswith("rocs/"):
+            self.write_rocs(file, text)
+        if (file, text) == ("alloc/enabled", "0") and host.at(f"{SYSFS}/rocs/enabled").exists():
+            self.put(f"{SYSFS}/rocs/enabled", "0\n")
         self.put(path, text + "\n")
         self.written.append((file, text))
 
