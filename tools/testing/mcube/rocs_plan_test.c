@@ -74,6 +74,7 @@ static const struct program polluter = { .top = 400, .gain = 40, .misses = 20, .
 static const struct program other = { .top = 100, .gain = 10, .misses = 60, .rate = 80 };
 static const struct program in_vain = { .misses = 20, .rate = 60 };
 static const struct program in_cache = { .top = 400, .gain = 40, .misses = 2, .rate = 20 };
+static const struct program more_in_cache = { .misses = 9, .rate = 20 };
 
 TEST(a_polluter_is_profiled_searched_and_held)
 {
@@ -102,6 +103,7 @@ TEST(a_polluter_is_profiled_searched_and_held)
 	EXPECT_EQ(plan.state, ROCS_HOLD);
 	EXPECT_EQ(plan.searches, 1);
 	EXPECT_EQ(plan.rollbacks, 0);
+	EXPECT_EQ(plan.phases, 0);
 }
 
 TEST(a_program_that_seldom_misses_is_left_alone)
@@ -145,6 +147,59 @@ TEST(a_new_phase_is_searched_anew)
 	run(_metadata, &plan, &other, 60);
 	expect_held(_metadata, &plan, &other, 2);
 	EXPECT_EQ(plan.rollbacks, 0);
+	EXPECT_EQ(plan.phases, 1);
+}
+
+TEST(each_new_phase_counts)
+{
+	struct rocs_plan plan;
+	unsigned int i;
+
+	rocs_plan_init(&plan);
+	/* A single unusual window is none. */
+	run(_metadata, &plan, &polluter, 100);
+	run(_metadata, &plan, &other, config.phase_confirm - 1);
+	run(_metadata, &plan, &polluter, 100);
+	EXPECT_EQ(plan.phases, 0);
+	EXPECT_EQ(plan.searches, 1);
+	for (i = 1; i <= 4; i++) {
+		run(_metadata, &plan, i % 2 ? &other : &polluter, 100);
+		EXPECT_EQ(plan.phases, i);
+		expect_held(_metadata, &plan, i % 2 ? &other : &polluter, 1 + i);
+	}
+	/* A program that is only watched has phases too. */
+	rocs_plan_init(&plan);
+	run(_metadata, &plan, &in_cache, 100);
+	EXPECT_EQ(plan.phases, 0);
+	run(_metadata, &plan, &more_in_cache, 100);
+	EXPECT_EQ(plan.phases, 1);
+	EXPECT_EQ(plan.state, ROCS_WATCH);
+}
+
+TEST(an_abandoned_profile_waits_longer_each_time)
+{
+	struct rocs_plan plan;
+	u32 wait = 0;
+	int i;
+
+	rocs_plan_init(&plan);
+	for (i = 0; i < 12; i++) {
+		while (plan.state != ROCS_PROFILE)
+			run(_metadata, &plan, &polluter, 1);
+		rocs_plan_abandon(&plan);
+		EXPECT_EQ(plan.state, ROCS_WATCH);
+		EXPECT_EQ(plan.mapped, 0);
+		EXPECT_FALSE(rocs_plan_needs_stack(&plan));
+		EXPECT_GE(plan.left, wait);
+		EXPECT_GT(plan.left, 0);
+		wait = plan.left;
+	}
+	EXPECT_EQ(wait, 512);
+	EXPECT_EQ(plan.searches, 0);
+	EXPECT_EQ(plan.rollbacks, 0);
+	/* Then the plan goes on as if nothing had been. */
+	run(_metadata, &plan, &polluter, wait + 100);
+	expect_held(_metadata, &plan, &polluter, 1);
 }
 
 TEST(a_new_phase_ends_the_wait)
