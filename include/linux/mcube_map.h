@@ -93,6 +93,7 @@ int mcube_dim_init(struct mcube_dim *d, const u64 *mask, unsigned int nr_masks,
 int mcube_dim_validate(const struct mcube_dim *d, const char **why);
 bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b);
 unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn);
+void mcube_dim_order(const struct mcube_dim *d, u8 *order);
 
 size_t mcube_offset_map_longs(const struct mcube_dim *d, unsigned int order);
 void mcube_offset_map_build(struct mcube_offset_map *map, const struct mcube_dim *d,

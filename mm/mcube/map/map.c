@@ -59,6 +59,44 @@ unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn)
 	return value;
 }
 
+/**
+ * mcube_dim_order() - the values in the order of the frames that have them
+ * @d: a valid dimension
+ * @order: filled in with the @d->nr_values values
+ *
+ * Frames 0, 1, 2, 3, ... have the values in this order, where a value that
+ * occurred before is left out:
+ *
+ *   frame               1   2   4       8
+ *   its value           a   b   a ^ b   c          a ^ b adds no new value
+ *   order       0   a   b   a ^ b   c   a ^ c   b ^ c   a ^ b ^ c
+ *
+ * So order[k] is the XOR of the independent values of frames 1, 2, 4, ... that
+ * bits 0, 1, 2, ... of k choose.  The values of an aligned block of frames are
+ * those of the first block, XOR a constant.  The first values of the order are
+ * thus the values of whole blocks, of any size, as far as the number allows.
+ * Memory has the lowest bits first, but all bits count: masks are independent,
+ * so some frames have each value.
+ *
+ * A table is not linear: with a table the order is numeric.
+ */
+void mcube_dim_order(const struct mcube_dim *d, u8 *order)
+{
+	unsigned int bit, i, nr = 1, value;
+
+	order[0] = 0;
+	for (; d->table_len && nr < d->nr_values; nr++)
+		order[nr] = nr;
+	for (bit = 0; nr < d->nr_values && bit < MCUBE_MAX_PHYS_BITS - PAGE_SHIFT; bit++) {
+		value = parities(d, 1ULL << bit);
+		if (memchr(order, value, nr))
+			continue;
+		for (i = 0; i < nr; i++)
+			order[nr + i] = order[i] ^ value;
+		nr *= 2;
+	}
+}
+
 static unsigned int table_values(const struct mcube_dim *d)
 {
 	unsigned int i, top = 0;

@@ -182,6 +182,119 @@ TEST(constant_table_leaves_other_values_empty)
 	free(mem);
 }
 
+TEST(order_is_numeric_where_the_lowest_bits_are_the_color)
+{
+	static const char * const texts[] = {
+		"none", "0x1000", "0x1000 0x2000 0x4000 0x8000", "0x4000 0x8000",
+		"0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 0x80000",
+		"table:0:0,1,2", "0x2000 0x8000 table:1:2,0,1",
+	};
+	u8 order[MCUBE_MAX_VALUES];
+	struct mcube_dim d;
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		d = dim(_metadata, texts[i]);
+		mcube_dim_order(&d, order);
+		for (k = 0; k < d.nr_values; k++)
+			ASSERT_EQ(order[k], k)
+				TH_LOG("case %s", texts[i]);
+	}
+}
+
+TEST(order_of_hashed_maps)
+{
+	static const struct {
+		const char *text;
+		u8 order[8];
+	} cases[] = {
+		/* The highest bit of the color comes from the lowest address bit. */
+		{ "0x4000 0x2000 0x1000", { 0, 4, 2, 6, 1, 5, 3, 7 } },
+		/* Frames 0 to 3 have colors 0, 1, 1, 0: bit 13 adds no color. */
+		{ "0x3000 0x4000 0x8000", { 0, 1, 2, 3, 4, 5, 6, 7 } },
+		{ "0x9000 0x2000 0x8000", { 0, 1, 2, 3, 5, 4, 7, 6 } },
+		/* Bits of the hash that memory of a few GiB does not have count too. */
+		{ "0x1000 0x8000001000 0x10000000000", { 0, 3, 2, 1, 4, 7, 6, 5 } },
+	};
+	u8 order[MCUBE_MAX_VALUES];
+	struct mcube_dim d;
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		d = dim(_metadata, cases[i].text);
+		mcube_dim_order(&d, order);
+		for (k = 0; k < 8; k++)
+			EXPECT_EQ(order[k], cases[i].order[k])
+				TH_LOG("case %s, place %u", cases[i].text, k);
+	}
+}
+
+/* Every value has one place, and bytes beyond the values are left alone. */
+TEST(order_is_a_permutation)
+{
+	unsigned long round, rounds = 20000 * test_scale();
+	DECLARE_BITMAP(seen, MCUBE_MAX_VALUES);
+	struct rnd_state rnd;
+	struct mcube_dim d;
+	unsigned int k;
+	u8 *order;
+
+	seed(&rnd);
+	for (round = 0; round < rounds; round++) {
+		map_random_dim(&rnd, &d);
+		order = malloc(d.nr_values);	/* The exact size, for ASan. */
+		mcube_dim_order(&d, order);
+		bitmap_zero(seen, MCUBE_MAX_VALUES);
+		for (k = 0; k < d.nr_values; k++)
+			__set_bit(order[k], seen);
+		ASSERT_EQ(find_first_zero_bit(seen, MCUBE_MAX_VALUES), d.nr_values);
+		free(order);
+	}
+}
+
+/* How often a block of frames has each value; returns the number of values it has. */
+static unsigned int count_block(const struct mcube_dim *d, u64 base, unsigned int nr,
+				unsigned int *times)
+{
+	unsigned int i, distinct = 0;
+
+	memset(times, 0, MCUBE_MAX_VALUES * sizeof(*times));
+	for (i = 0; i < nr; i++)
+		distinct += !times[map_direct_value(d, base + i)]++;
+	return distinct;
+}
+
+/*
+ * A block of 2^i frames at address 0 has the first values of the order, and any
+ * other aligned block has such a row of values, or none of it.
+ */
+TEST(first_values_of_the_order_are_whole_blocks)
+{
+	unsigned long round, rounds = 5000 * test_scale();
+	unsigned int i, k, nr, times[MCUBE_MAX_VALUES];
+	u8 order[MCUBE_MAX_VALUES];
+	struct rnd_state rnd;
+	struct mcube_dim d;
+	u64 base;
+
+	seed(&rnd);
+	for (round = 0; round < rounds; round++) {
+		do
+			map_random_dim(&rnd, &d);
+		while (d.table_len);
+		mcube_dim_order(&d, order);
+		for (i = 0; i <= 8; i++) {
+			nr = count_block(&d, 0, 1U << i, times);
+			for (k = 0; k < d.nr_values; k++)
+				ASSERT_EQ(times[order[k]], k < nr ? (1U << i) / nr : 0);
+			base = map_random_pfn(&rnd) >> i << i;
+			ASSERT_EQ(count_block(&d, base, 1U << i, times), nr);
+			for (k = 0; k < d.nr_values; k++)
+				ASSERT_EQ(times[order[k]], times[order[k - k % nr]]);
+		}
+	}
+}
+
 TEST(init_refuses)
 {
 	static const u64 ok[9] = { 1ULL << 12, 1ULL << 13, 1ULL << 14, 1ULL << 15, 1ULL << 16,
