@@ -11,6 +11,8 @@
 
 #define pr_fmt(fmt) "mcube: " fmt
 
+#include <linux/err.h>
+#include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/kstrtox.h>
@@ -50,6 +52,7 @@ int mcube_parse_uint(const char *buf, size_t count, unsigned int min,
 		ret = -ERANGE;
 	return ret;
 }
+EXPORT_SYMBOL_NS_GPL(mcube_parse_uint, MCUBE);
 
 /**
  * mcube_parse_choice() - find the name that was written to a file
@@ -65,6 +68,7 @@ int mcube_parse_choice(const char *buf, size_t count,
 {
 	return check_text(buf, count) ?: __sysfs_match_string(names, nr, buf);
 }
+EXPORT_SYMBOL_NS_GPL(mcube_parse_choice, MCUBE);
 
 /**
  * mcube_show_choice() - write all names, with the chosen name in brackets
@@ -87,6 +91,7 @@ ssize_t mcube_show_choice(char *buf, const char * const *names,
 	buf[len - 1] = '\n';
 	return len;
 }
+EXPORT_SYMBOL_NS_GPL(mcube_show_choice, MCUBE);
 
 /**
  * mcube_sysfs_add() - make a directory below /sys/kernel/mm/mcube/
@@ -94,27 +99,34 @@ ssize_t mcube_show_choice(char *buf, const char * const *names,
  * @files: files in the directory, with NULL at the end.
  * @stats: group of counters in the directory, or NULL.
  *
- * Return: 0 or an error.
+ * A room that is a module removes its directory by kobject_put(), which waits
+ * until no task reads or writes a file in it.
+ *
+ * Context: process, sleeps.
+ * Return: the directory; an error pointer if it could not be made, and nothing
+ * stays then.
  */
-int __init mcube_sysfs_add(const char *name,
-			   const struct attribute * const *files,
-			   const struct attribute_group *stats)
+struct kobject *mcube_sysfs_add(const char *name,
+				const struct attribute * const *files,
+				const struct attribute_group *stats)
 {
 	struct kobject *kobj;
 	int ret;
 
 	if (!root)
-		return -ENOENT;
+		return ERR_PTR(-ENOENT);
 	kobj = kobject_create_and_add(name, root);
 	if (!kobj)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	ret = sysfs_create_files(kobj, files);
 	if (!ret && stats)
 		ret = sysfs_create_group(kobj, stats);
-	if (ret)
-		kobject_put(kobj);
-	return ret;
+	if (!ret)
+		return kobj;
+	kobject_put(kobj);
+	return ERR_PTR(ret);
 }
+EXPORT_SYMBOL_NS_GPL(mcube_sysfs_add, MCUBE);
 
 /* By subsys_initcall(), as the rooms add their directories by late_initcall(). */
 static int __init mcube_sysfs_init(void)

@@ -17,8 +17,9 @@ int mcube_parse_choice(const char *buf, size_t count,
 		       const char * const *names, unsigned int nr);
 ssize_t mcube_show_choice(char *buf, const char * const *names,
 			  unsigned int nr, unsigned int chosen);
-int mcube_sysfs_add(const char *name, const struct attribute * const *files,
-		    const struct attribute_group *stats);
+struct kobject *mcube_sysfs_add(const char *name,
+				const struct attribute * const *files,
+				const struct attribute_group *stats);
 
 /* A read-only file with one number. */
 #define MCUBE_NUMBER_ATTR(_name, _fmt, _value)				\

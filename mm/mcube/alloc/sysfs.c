@@ -10,6 +10,7 @@
 
 #define pr_fmt(fmt) "mcube: " fmt
 
+#include <linux/err.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/printk.h>
@@ -131,6 +132,6 @@ static const struct attribute_group stat_group = {
 
 static int __init mcube_sysfs_alloc_init(void)
 {
-	return mcube_sysfs_add("alloc", alloc_attrs, &stat_group);
+	return PTR_ERR_OR_ZERO(mcube_sysfs_add("alloc", alloc_attrs, &stat_group));
 }
 late_initcall(mcube_sysfs_alloc_init);

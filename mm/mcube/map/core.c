@@ -17,6 +17,7 @@
 #define pr_fmt(fmt) "mcube: " fmt
 
 #include <linux/bug.h>
+#include <linux/export.h>
 #include <linux/init.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
@@ -53,6 +54,7 @@ const struct mcube_map *mcube_map_get(void)
 	mutex_unlock(&map_lock);
 	return &map;
 }
+EXPORT_SYMBOL_NS_GPL(mcube_map_get, MCUBE);
 
 /**
  * mcube_map_put() - drop the reference that mcube_map_get() took
@@ -66,6 +68,7 @@ void mcube_map_put(void)
 		map_users--;
 	mutex_unlock(&map_lock);
 }
+EXPORT_SYMBOL_NS_GPL(mcube_map_put, MCUBE);
 
 /**
  * mcube_map_set_dims() - change the address map
@@ -134,6 +137,7 @@ void mcube_map_info(struct mcube_map_info *info)
 		info->cache_size = llc_size;
 	mutex_unlock(&map_lock);
 }
+EXPORT_SYMBOL_NS_GPL(mcube_map_info, MCUBE);
 
 static void __init boot_dim(struct mcube_dim *dim, const char *name, const char *text)
 {

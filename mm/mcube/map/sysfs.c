@@ -12,6 +12,7 @@
 
 #define pr_fmt(fmt) "mcube: " fmt
 
+#include <linux/err.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/math64.h>
@@ -147,6 +148,6 @@ static const struct attribute *map_attrs[] = {
 
 static int __init mcube_map_sysfs_init(void)
 {
-	return mcube_sysfs_add("map", map_attrs, NULL);
+	return PTR_ERR_OR_ZERO(mcube_sysfs_add("map", map_attrs, NULL));
 }
 late_initcall(mcube_map_sysfs_init);

@@ -9,6 +9,7 @@
 
 #define pr_fmt(fmt) "mcube: " fmt
 
+#include <linux/err.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/printk.h>
@@ -268,6 +269,6 @@ static const struct attribute_group stat_group = {
 
 static int __init mcube_sysfs_srm_init(void)
 {
-	return mcube_sysfs_add("srm", srm_attrs, &stat_group);
+	return PTR_ERR_OR_ZERO(mcube_sysfs_add("srm", srm_attrs, &stat_group));
 }
 late_initcall(mcube_sysfs_srm_init);
