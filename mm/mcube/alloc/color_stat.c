@@ -276,3 +276,28 @@ bool mcube_color_stat_free(struct zone *zone, unsigned int *free)
 		free[color] = count(mz, color);
 	return true;
 }
+
+/**
+ * mcube_color_stat_reserved() - free frames of the reserved colors
+ *
+ * As exact as mcube_color_stat_free().
+ *
+ * Context: any.
+ * Return: number of frames in the containers of all zones; 0 if no color is
+ * reserved.
+ */
+unsigned long mcube_color_stat_reserved(void)
+{
+	unsigned int nr = mcube_reserve_nr(), i;
+	struct mcube_zone *mz;
+	unsigned long sum = 0;
+	struct zone *zone;
+
+	guard(rcu)();
+	for_each_populated_zone(zone) {
+		mz = rcu_dereference(zone->mcube);
+		for (i = 0; mz && i < nr; i++)
+			sum += count(mz, mcube_reserve_polluting(i));
+	}
+	return sum;
+}

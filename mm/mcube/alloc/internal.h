@@ -539,6 +539,7 @@ void mcube_zone_drain(struct mcube_zone *mz);
 #ifdef CONFIG_MCUBE_COLOR_STAT
 void mcube_color_stat_start(void);
 void mcube_color_stat_stop(void);
+unsigned long mcube_color_stat_reserved(void);
 #else
 static inline void mcube_color_stat_start(void)
 {
@@ -547,24 +548,37 @@ static inline void mcube_color_stat_start(void)
 static inline void mcube_color_stat_stop(void)
 {
 }
+
+static inline unsigned long mcube_color_stat_reserved(void)
+{
+	return 0;
+}
 #endif
 
 /* reserve.c */
 
 /**
  * struct mcube_reserve - the reserved colors, and the other colors
- * @nr: number of reserved colors.
+ * @nr: number of reserved colors: the first colors of @order.
  * @nr_hop: number of the other colors.
  * @hop: the other colors, in order: the hop table.
+ * @order: all colors, see mcube_dim_order().
+ * @place: by color, its place in @order; the last place for colors that the map
+ *         has not.
  */
 struct mcube_reserve {
 	unsigned int nr;
 	unsigned int nr_hop;
 	u8 hop[MCUBE_MAX_VALUES];
+	u8 order[MCUBE_MAX_VALUES];
+	u8 place[MCUBE_MAX_VALUES];
 };
 
 /* Written with the policy lock held; CPUs may hop meanwhile, by the same map. */
 extern struct mcube_reserve mcube_reserve;
+
+/* In force or being started, newest first; guarded by the policy lock. */
+extern struct list_head mcube_policies;
 
 DECLARE_STATIC_KEY_FALSE(mcube_hop_key);
 

@@ -24,6 +24,7 @@
 #define pr_fmt(fmt) "mcube: " fmt
 
 #include <linux/cpu.h>
+#include <linux/export.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
@@ -35,8 +36,6 @@
 /* Guards the settings, the list of zones and all policies. */
 DEFINE_MUTEX(mcube_control_lock);
 
-static LIST_HEAD(policies);	/* in force, newest first */
-
 /**
  * mcube_policy_lock() - keep CPUs and policies from coming or going
  *
@@ -47,6 +46,7 @@ void mcube_policy_lock(void)
 	cpus_read_lock();
 	mutex_lock(&mcube_control_lock);
 }
+EXPORT_SYMBOL_NS_GPL(mcube_policy_lock, MCUBE);
 
 /**
  * mcube_policy_lock_interruptible() - mcube_policy_lock() for a user's request
@@ -65,6 +65,7 @@ int mcube_policy_lock_interruptible(void)
 		cpus_read_unlock();
 	return ret;
 }
+EXPORT_SYMBOL_NS_GPL(mcube_policy_lock_interruptible, MCUBE);
 
 /**
  * mcube_policy_unlock() - undo mcube_policy_lock()
@@ -76,6 +77,7 @@ void mcube_policy_unlock(void)
 	mutex_unlock(&mcube_control_lock);
 	cpus_read_unlock();
 }
+EXPORT_SYMBOL_NS_GPL(mcube_policy_unlock, MCUBE);
 
 static int start(struct mcube_policy *p)
 {
@@ -84,11 +86,11 @@ static int start(struct mcube_policy *p)
 
 	if (ret)
 		return ret;
-	INIT_LIST_HEAD(&p->request);
-	if (list_empty(&policies))
+	if (list_empty(&mcube_policies))
 		mcube_color_stat_start();
+	/* In the list first: what start() requests counts at once. */
+	list_add(&p->node, &mcube_policies);
 	p->start(mcube_config.map);
-	list_add(&p->node, &policies);
 	WRITE_ONCE(p->on, true);
 	return 0;
 }
@@ -100,7 +102,7 @@ static void stop(struct mcube_policy *p)
 	p->stop();
 	mcube_reserve_withdraw(p);
 	/* Both wait until no CPU is between the policy's key and its tables. */
-	if (list_empty(&policies))
+	if (list_empty(&mcube_policies))
 		mcube_color_stat_stop();
 	else
 		synchronize_rcu();
@@ -128,6 +130,7 @@ int mcube_policy_enable(struct mcube_policy *p)
 	mcube_policy_unlock();
 	return ret;
 }
+EXPORT_SYMBOL_NS_GPL(mcube_policy_enable, MCUBE);
 
 /**
  * mcube_policy_disable() - put a policy out of force
@@ -147,6 +150,23 @@ int mcube_policy_disable(struct mcube_policy *p)
 	mcube_policy_unlock();
 	return 0;
 }
+EXPORT_SYMBOL_NS_GPL(mcube_policy_disable, MCUBE);
+
+/**
+ * mcube_policy_remove() - put a policy out of force for good
+ * @p: the policy, of a module that is being unloaded; nothing happens if it is not in
+ *     force.
+ *
+ * Context: process, sleeps; signals do not interrupt it.
+ */
+void mcube_policy_remove(struct mcube_policy *p)
+{
+	mcube_policy_lock();
+	if (p->on)
+		stop(p);
+	mcube_policy_unlock();
+}
+EXPORT_SYMBOL_NS_GPL(mcube_policy_remove, MCUBE);
 
 /**
  * mcube_policy_disable_all() - disable all policies, as the allocator goes off
@@ -157,7 +177,7 @@ void mcube_policy_disable_all(void)
 {
 	struct mcube_policy *p, *next;
 
-	list_for_each_entry_safe(p, next, &policies, node) {
+	list_for_each_entry_safe(p, next, &mcube_policies, node) {
 		pr_info_ratelimited("%s: off, as the allocator goes off\n", p->name);
 		stop(p);
 	}

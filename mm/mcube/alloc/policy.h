@@ -12,6 +12,7 @@
  *   mcube_policy_enable() -------------> list of policies; stop() of each,
  *                                         newest first, when the allocator goes off
  *   mcube_reserve_request(), _hop() ---> reserved colors, hop table (reserve.c)
+ *   partition() of each policy <-------- the reserved colors changed
  *   mcube_hint_save(), _restore() -----> color of the pages in between
  *
  *   free frames by color <-------------- color_stat.c, buddy.c
@@ -22,7 +23,8 @@
 #ifndef _MM_MCUBE_ALLOC_POLICY_H
 #define _MM_MCUBE_ALLOC_POLICY_H
 
-#include <linux/bitmap.h>
+#include <linux/compiler.h>
+#include <linux/gfp_types.h>
 #include <linux/list.h>
 #include <linux/mcube_map.h>
 #include <linux/mcube_hint.h>
@@ -31,7 +33,10 @@
 struct page;
 struct zone;
 
-/* Reserved colors are requested in sixteenths; this is the largest request. */
+/*
+ * Users set shares of the colors in sixteenths; this is the largest share that a
+ * policy lets them reserve.
+ */
 #define MCUBE_SHARES		16U
 #define MCUBE_RESERVE_MAX	8U
 
@@ -45,6 +50,10 @@ struct zone;
  * @stop: ends what @start began; called with the policy lock held.  The
  *        allocator withdraws the policy's requests afterwards and waits for an
  *        RCU grace period.
+ * @partition: told the number of reserved colors when the number has changed,
+ *             from @start on and until @stop; called with the policy lock held,
+ *             also in the middle of @start, when the policy's own request
+ *             changes the number.  May be NULL.  Makes no request.
  *
  * All other members belong to the allocator.
  */
@@ -53,13 +62,13 @@ struct mcube_policy {
 	int (*prepare)(const struct mcube_map *map);
 	void (*start)(const struct mcube_map *map);
 	void (*stop)(void);
+	void (*partition)(unsigned int nr);
 
 	/* private: guarded by the policy lock */
 	struct list_head node;
-	struct list_head request;
 	bool on;
 	bool hop;
-	DECLARE_BITMAP(reserved, MCUBE_MAX_VALUES);
+	unsigned int want;
 };
 
 /* policy.c */
@@ -68,6 +77,7 @@ int mcube_policy_lock_interruptible(void);
 void mcube_policy_unlock(void);
 int mcube_policy_enable(struct mcube_policy *p);
 int mcube_policy_disable(struct mcube_policy *p);
+void mcube_policy_remove(struct mcube_policy *p);
 
 /**
  * mcube_policy_enabled() - is a policy in force?
@@ -82,9 +92,12 @@ static inline bool mcube_policy_enabled(const struct mcube_policy *p)
 }
 
 /* reserve.c */
-void mcube_reserve_request(struct mcube_policy *p, const unsigned long *colors);
+void mcube_reserve_request(struct mcube_policy *p, unsigned int nr);
 void mcube_reserve_hop(struct mcube_policy *p, bool on);
+unsigned int mcube_reserve_nr(void);
 unsigned int mcube_reserve_color(unsigned int i);
+unsigned int mcube_reserve_polluting(unsigned int i);
+bool mcube_reserve_has(unsigned int color);
 unsigned long mcube_reserve_hopped(void);
 
 /* color_stat.c */

@@ -10,24 +10,32 @@
  * only if other memory stays out, so the allocator owns it:
  *
  *   request            colors  0  1  2  3  4  5  6  7 ... 15
- *   policy A, 1/16            [A]
- *   policy B, 4/16            [B  B  B  B]
+ *   policy A, 1 color         [A]
+ *   policy B, 4 colors        [B  B  B  B]
  *                             ------------
  *   partition                  0  1  2  3
  *   hop table                              4  5  6  7 ... 15
  *
- * There is one partition.  Policies ask for shares in sixteenths of all colors,
- * and the request with the most colors holds.  Among equal requests, the request
- * of the policy that was enabled first holds.
+ * There is one partition.  Each policy in force asks for a number of colors, and
+ * the largest number holds: the first colors of mcube_dim_order().  So a
+ * partition that grows keeps the colors that it had, and the colors of large
+ * folios lie in it as far as its size allows.  A policy hears of each change by
+ * its function partition().
  *
  * While a policy wants memory to hop (bin hopping), each page without a hint
  * gets the color that follows the last color of its task in the hop table.
+ *
+ * CPUs read the tables without a lock, each entry by itself.  The order changes
+ * only with the map, and then only while no policy is in force.  Entries beyond
+ * the colors of the map are 0, a color that every map has.
  */
 
 #include <linux/array_size.h>
-#include <linux/bitmap.h>
+#include <linux/export.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
 
 #include "internal.h"
 #include "policy.h"
@@ -36,44 +44,62 @@ DEFINE_STATIC_KEY_FALSE(mcube_hop_key);
 
 struct mcube_reserve mcube_reserve;
 
-/* Written and read with the policy lock held, oldest request first. */
-static LIST_HEAD(requests);
+LIST_HEAD(mcube_policies);
+
+static void update_order(const struct mcube_dim *dim)
+{
+	u8 order[MCUBE_MAX_VALUES] = { 0 }, place[MCUBE_MAX_VALUES];
+	unsigned int i;
+
+	mcube_dim_order(dim, order);
+	/* Beyond the colors of the map: the last place, which is never reserved. */
+	memset(place, MCUBE_MAX_VALUES - 1, sizeof(place));
+	for (i = 0; i < dim->nr_values; i++)
+		place[order[i]] = i;
+	for (i = 0; i < MCUBE_MAX_VALUES; i++) {
+		WRITE_ONCE(mcube_reserve.order[i], order[i]);
+		WRITE_ONCE(mcube_reserve.place[i], place[i]);
+	}
+}
 
 /*
- * Compute the partition and the table of the other colors.  CPUs that hop
- * meanwhile may see entries of both tables.  Clear the rest of the table, so
- * that no CPU finds a color of an earlier map there.
+ * CPUs that hop meanwhile may see entries of both hop tables.  Clear the rest of
+ * the table, so that no CPU finds a color of an earlier map there.
  */
-static void update_table(void)
+static void update_hop(unsigned int nr)
 {
 	struct mcube_reserve *r = &mcube_reserve;
-	const struct mcube_policy *p, *largest = NULL;
-	unsigned int color, weight, most = 0, i, nr = 0;
+	unsigned int nr_hop = mcube_config.color.nr_values - nr, i;
 
-	list_for_each_entry(p, &requests, request) {
-		weight = bitmap_weight(p->reserved, MCUBE_MAX_VALUES);
-		if (weight > most) {
-			most = weight;
-			largest = p;
-		}
-	}
-	for (color = 0; color < mcube_config.color.nr_values; color++) {
-		if (!largest || !test_bit(color, largest->reserved)) {
-			WRITE_ONCE(r->hop[nr], color);
-			nr++;
-		}
-	}
-	for (i = nr; i < ARRAY_SIZE(r->hop); i++)
-		WRITE_ONCE(r->hop[i], 0);
-	WRITE_ONCE(r->nr_hop, nr);
-	WRITE_ONCE(r->nr, mcube_config.color.nr_values - nr);
+	for (i = 0; i < ARRAY_SIZE(r->hop); i++)
+		WRITE_ONCE(r->hop[i], i < nr_hop ? r->order[nr + i] : 0);
+	WRITE_ONCE(r->nr_hop, nr_hop);
+}
+
+/* Let the largest request hold; tell policies if that changes the partition. */
+static void update_partition(void)
+{
+	const struct mcube_policy *p;
+	unsigned int nr = 0;
+
+	list_for_each_entry(p, &mcube_policies, node)
+		nr = max(nr, p->want);
+	nr = min(nr, mcube_config.color.nr_values - 1U);
+	update_order(&mcube_config.map->color);
+	update_hop(nr);
+	if (nr == mcube_reserve.nr)
+		return;
+	WRITE_ONCE(mcube_reserve.nr, nr);
+	list_for_each_entry(p, &mcube_policies, node)
+		if (p->partition)
+			p->partition(nr);
 }
 
 static void update_key(void)
 {
 	const struct mcube_policy *p;
 
-	list_for_each_entry(p, &requests, request) {
+	list_for_each_entry(p, &mcube_policies, node) {
 		if (p->hop) {
 			static_branch_enable_cpuslocked(&mcube_hop_key);
 			return;
@@ -83,21 +109,23 @@ static void update_key(void)
 }
 
 /**
- * mcube_reserve_request() - ask for a share of the colors
- * @p: the policy, which is being started.
- * @colors: bitmap of the colors that the share amounts to; at least one color
- *          of the map is left out.
+ * mcube_reserve_request() - ask for a number of reserved colors
+ * @p: the policy, in force or being started.
+ * @nr: number of colors, 0 for none; replaces what the policy asked for before.
  *
- * A request holds until the policy is disabled.
+ * The partition has as many colors as the largest request of all policies, but at
+ * least one color of the map is left out.  A request holds until the policy is
+ * disabled.
  *
- * Context: process, the policy lock held, the hop key not yet enabled for @p.
+ * Context: process, the policy lock held.  Calls partition() of all policies in
+ * force, and of @p, if the partition changes.
  */
-void mcube_reserve_request(struct mcube_policy *p, const unsigned long *colors)
+void mcube_reserve_request(struct mcube_policy *p, unsigned int nr)
 {
-	bitmap_copy(p->reserved, colors, MCUBE_MAX_VALUES);
-	list_add_tail(&p->request, &requests);
-	update_table();
+	p->want = nr;
+	update_partition();
 }
+EXPORT_SYMBOL_NS_GPL(mcube_reserve_request, MCUBE);
 
 /**
  * mcube_reserve_hop() - let memory without a hint hop, or no longer
@@ -113,22 +141,62 @@ void mcube_reserve_hop(struct mcube_policy *p, bool on)
 	p->hop = on;
 	update_key();
 }
+EXPORT_SYMBOL_NS_GPL(mcube_reserve_hop, MCUBE);
 
 /**
- * mcube_reserve_withdraw() - withdraw the request of a policy
- * @p: the policy, which has stopped, or could not start.
+ * mcube_reserve_withdraw() - withdraw the requests of a policy
+ * @p: the policy, which has stopped and is no longer in mcube_policies.
  *
  * Context: process, the policy lock held.
  */
 void mcube_reserve_withdraw(struct mcube_policy *p)
 {
-	if (list_empty(&p->request))
-		return;
-	list_del_init(&p->request);
+	p->want = 0;
 	p->hop = false;
 	update_key();
-	update_table();
+	update_partition();
 }
+
+/**
+ * mcube_reserve_nr() - number of reserved colors
+ *
+ * Context: any.
+ * Return: the number; without the policy lock that can change at once.
+ */
+unsigned int mcube_reserve_nr(void)
+{
+	return READ_ONCE(mcube_reserve.nr);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_reserve_nr, MCUBE);
+
+/**
+ * mcube_reserve_polluting() - a color that is reserved
+ * @i: any number; consecutive numbers yield all these colors in turn.
+ *
+ * Context: any; a policy is in force, or was a moment ago.
+ * Return: the color; 0 if no color is reserved, see mcube_reserve_nr().
+ */
+unsigned int mcube_reserve_polluting(unsigned int i)
+{
+	unsigned int nr = READ_ONCE(mcube_reserve.nr);
+
+	return READ_ONCE(mcube_reserve.order[nr ? i % nr : 0]);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_reserve_polluting, MCUBE);
+
+/**
+ * mcube_reserve_has() - is a color reserved?
+ * @color: the color, less than MCUBE_MAX_VALUES.
+ *
+ * Context: any; a policy is in force, or was a moment ago.
+ * Return: true if the color is in the partition.
+ */
+bool mcube_reserve_has(unsigned int color)
+{
+	return READ_ONCE(mcube_reserve.place[color]) <
+		READ_ONCE(mcube_reserve.nr);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_reserve_has, MCUBE);
 
 /**
  * mcube_reserve_color() - a color that is not reserved
@@ -143,6 +211,7 @@ unsigned int mcube_reserve_color(unsigned int i)
 
 	return READ_ONCE(mcube_reserve.hop[nr ? i % nr : 0]);
 }
+EXPORT_SYMBOL_NS_GPL(mcube_reserve_color, MCUBE);
 
 /**
  * mcube_reserve_hopped() - number of pages that hopped since boot

@@ -18,6 +18,7 @@
 
 #include "../sysfs.h"
 #include "internal.h"
+#include "policy.h"
 
 static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
@@ -102,6 +103,8 @@ static const struct attribute *alloc_attrs[] = {
 
 MCUBE_NUMBER_ATTR(containers, "%u", mcube_alloc_containers());
 MCUBE_NUMBER_ATTR(free_pages, "%lu", mcube_alloc_free_pages());
+MCUBE_NUMBER_ATTR(reserved_colors, "%u", mcube_reserve_nr());
+MCUBE_NUMBER_ATTR(reserved_free, "%lu", mcube_color_stat_reserved());
 MCUBE_NUMBER_ATTR(served, "%lu", mcube_alloc_stat(MCUBE_SERVED));
 MCUBE_NUMBER_ATTR(hopped, "%lu", mcube_alloc_stat(MCUBE_HOPPED));
 MCUBE_NUMBER_ATTR(colored, "%lu", mcube_alloc_stat(MCUBE_COLORED));
@@ -114,6 +117,8 @@ MCUBE_NUMBER_ATTR(broken_up, "%lu", mcube_alloc_stat(MCUBE_BROKEN_UP));
 static struct attribute *stat_attrs[] = {
 	&containers_attr.attr,
 	&free_pages_attr.attr,
+	&reserved_colors_attr.attr,
+	&reserved_free_attr.attr,
 	&served_attr.attr,
 	&hopped_attr.attr,
 	&colored_attr.attr,

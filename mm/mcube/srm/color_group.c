@@ -23,7 +23,8 @@
  * group allows, since these would have colors of several groups.
  *
  * The first groups can be reserved for files: memory of programs hops over the
- * colors of the other groups.  Reserving one of 16 groups:
+ * colors of the other groups.  All policies share the reserved colors, so more
+ * groups may be reserved than this policy requests.  One of 16 groups:
  *
  *   group      0     1  2  3 ... 15
  *            files   memory;  files when 0 has no free frames
@@ -31,19 +32,33 @@
  * The paper (see place.c) has neither larger folios nor reserved colors.
  */
 
-#include <linux/bitmap.h>
-#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "color_group.h"
 
+/* How many colors do aligned blocks of 2^@order frames have? */
+static unsigned int colors_of_block(const struct mcube_dim *dim,
+				    const u8 *colors, unsigned int order)
+{
+	unsigned int bit, per = 1;
+
+	for (bit = 0; bit < order; bit++)
+		if (!memchr(colors, mcube_dim_value(dim, 1U << bit), per))
+			per *= 2;
+	return per;
+}
+
 /**
  * mcube_color_groups_init() - divide the colors of a map
  * @groups: filled in.
  * @dim: colors of the map.
  * @order: blocks have 2^@order frames, at most MCUBE_GROUP_ORDER_MAX.
+ *
+ * The groups come in the order of mcube_dim_order(), in which the colors of a
+ * block are neighbours.  So the first groups have the colors that all policies
+ * reserve first, whatever @order is.
  *
  * Return: 0; -EOPNOTSUPP if the map has a table and @order is not 0, as blocks
  * can have some of their colors in common then; -ERANGE if there are fewer than
@@ -52,32 +67,17 @@
 int mcube_color_groups_init(struct mcube_color_groups *groups,
 			    const struct mcube_dim *dim, unsigned int order)
 {
-	bool seen[MCUBE_MAX_VALUES] = { false };
-	u8 span[1U << MCUBE_GROUP_ORDER_MAX];
-	unsigned int color, i, value;
+	unsigned int i;
 
 	memset(groups, 0, sizeof(*groups));
 	groups->order = order;
 	if (order && dim->table_len)
 		return -EOPNOTSUPP;
-	for (i = 0; i < 1U << order; i++) {
-		value = order ? mcube_dim_value(dim, i) : 0;
-		if (!seen[value])
-			span[groups->per++] = value;
-		seen[value] = true;
-	}
-	memset(seen, 0, sizeof(seen));
-	for (color = 0; color < dim->nr_values; color++) {
-		if (seen[color])
-			continue;
-		for (i = 0; i < groups->per; i++) {
-			value = color ^ span[i];
-			seen[value] = true;
-			groups->of[value] = groups->nr;
-			groups->color[groups->nr * groups->per + i] = value;
-		}
-		groups->nr++;
-	}
+	mcube_dim_order(dim, groups->color);
+	groups->per = colors_of_block(dim, groups->color, order);
+	groups->nr = dim->nr_values / groups->per;
+	for (i = 0; i < dim->nr_values; i++)
+		groups->of[groups->color[i]] = i / groups->per;
 	return groups->nr < 2 ? -ERANGE : 0;
 }
 
@@ -108,21 +108,28 @@ int mcube_color_groups_init_auto(struct mcube_color_groups *groups,
 }
 
 /**
- * mcube_color_groups_reserve() - reserve some of the groups for files
+ * mcube_color_groups_share() - the colors of a share of the groups
  * @groups: groups of mcube_color_groups_init().
  * @share: share of the groups, less than @shares; rounded down to whole groups.
  * @shares: what @share is a part of; stands for all groups.
- * @colors: bitmap of MCUBE_MAX_VALUES bits, filled in with the reserved colors.
+ *
+ * Return: number of colors.
+ */
+unsigned int mcube_color_groups_share(const struct mcube_color_groups *groups,
+				      unsigned int share, unsigned int shares)
+{
+	return groups->nr * share / shares * groups->per;
+}
+
+/**
+ * mcube_color_groups_reserve() - reserve the groups that lie in reserved colors
+ * @groups: groups of mcube_color_groups_init().
+ * @colors: number of colors that are reserved, fewer than all: the first colors
+ *          of mcube_dim_order().  A group of which only some colors are reserved
+ *          is not reserved.
  */
 void mcube_color_groups_reserve(struct mcube_color_groups *groups,
-				unsigned int share, unsigned int shares,
-				unsigned long *colors)
+				unsigned int colors)
 {
-	unsigned int color;
-
-	groups->reserved = groups->nr * share / shares;
-	bitmap_zero(colors, MCUBE_MAX_VALUES);
-	for (color = 0; color < groups->nr * groups->per; color++)
-		if (groups->of[color] < groups->reserved)
-			__set_bit(color, colors);
+	groups->reserved = colors / groups->per;
 }

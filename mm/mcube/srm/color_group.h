@@ -21,7 +21,7 @@
  * @nr: number of groups.
  * @per: number of colors in each group.
  * @of: by color, the group that the color is in.
- * @color: all colors, group after group.
+ * @color: all colors, group after group: the order of mcube_dim_order().
  * @reserved: number of groups that are reserved for files, the first groups.
  */
 struct mcube_color_groups {
@@ -37,9 +37,10 @@ int mcube_color_groups_init(struct mcube_color_groups *groups,
 			    const struct mcube_dim *dim, unsigned int order);
 int mcube_color_groups_init_auto(struct mcube_color_groups *groups,
 				 const struct mcube_dim *dim, unsigned int most);
+unsigned int mcube_color_groups_share(const struct mcube_color_groups *groups,
+				      unsigned int share, unsigned int shares);
 void mcube_color_groups_reserve(struct mcube_color_groups *groups,
-				unsigned int share, unsigned int shares,
-				unsigned long *colors);
+				unsigned int colors);
 
 /**
  * mcube_color_group_color() - a color of a group

@@ -6,12 +6,12 @@
  *
  * Switching on divides the colors of the address map into groups, requests that
  * the allocator reserve the first groups and let memory hop over the other
- * colors, and enables the static key.  Switching off disables the key and waits
+ * colors, and enables the static key.  While another policy has more colors
+ * reserved, files have the groups in these colors too.  Switching off disables the key and waits
  * for the work items of reclaim.c and spread.c.  The allocator then withdraws the requests
  * and waits for a grace period, in which CPUs that still choose colors finish.
  */
 
-#include <linux/bitmap.h>
 #include <linux/errno.h>
 #include <linux/jump_label.h>
 #include <linux/mcube_map.h>
@@ -24,8 +24,8 @@
 
 static struct mcube_policy policy;
 
-/* Colors that the policy reserves; set by prepare(). */
-static DECLARE_BITMAP(reserved, MCUBE_MAX_VALUES);
+/* Number of colors that the policy asks for; set by prepare(). */
+static unsigned int reserved;
 
 static int prepare(const struct mcube_map *map)
 {
@@ -35,7 +35,7 @@ static int prepare(const struct mcube_map *map)
 		return -EOPNOTSUPP;
 	if (!percpu_counter_initialized(&mcube_srm_ahead))
 		return -ENOMEM;
-	return mcube_srm_select_init(dim, reserved);
+	return mcube_srm_select_init(dim, &reserved);
 }
 
 static void start(const struct mcube_map *map)
@@ -43,6 +43,8 @@ static void start(const struct mcube_map *map)
 	mcube_srm_config.nr_colors = map->color.nr_values;
 	mcube_srm_config.epoch++;
 	mcube_reserve_request(&policy, reserved);
+	/* Another policy may have reserved as many colors before. */
+	mcube_srm_select_reserve(mcube_reserve_nr());
 	mcube_reserve_hop(&policy, mcube_srm_config.vm_hop);
 	static_branch_enable_cpuslocked(&mcube_srm_key);
 }
@@ -59,6 +61,7 @@ static struct mcube_policy policy = {
 	.prepare = prepare,
 	.start = start,
 	.stop = stop,
+	.partition = mcube_srm_select_reserve,
 };
 
 /**

@@ -101,7 +101,10 @@ struct mcube_srm_config {
 
 extern struct mcube_srm_config mcube_srm_config;
 
-/* Changes only while the policy is off and a grace period has passed. */
+/*
+ * Changes only while the policy is off and a grace period has passed, but for the
+ * number of reserved groups, which select.c alone uses.
+ */
 extern struct mcube_color_groups mcube_srm_groups;
 
 #define MCUBE_REUSE_PAGES_MAX	64U
@@ -117,7 +120,8 @@ int mcube_srm_set_group_order(unsigned int order);
 int mcube_srm_set_reserve(unsigned int share);
 
 /* select.c */
-int mcube_srm_select_init(const struct mcube_dim *dim, unsigned long *reserved);
+int mcube_srm_select_init(const struct mcube_dim *dim, unsigned int *reserved);
+void mcube_srm_select_reserve(unsigned int colors);
 unsigned int mcube_srm_select(unsigned int tl, gfp_t gfp);
 
 /* place.c */

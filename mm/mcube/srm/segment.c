@@ -65,6 +65,17 @@ void mcube_color_selector_init(struct mcube_color_selector *selector,
 	selector->reserved = reserved;
 }
 
+/**
+ * mcube_color_selector_reserve() - reserve more colors, or fewer
+ * @selector: the selector; it keeps what it knows about the age of the colors.
+ * @reserved: number of reserved colors, see mcube_color_selector_init().
+ */
+void mcube_color_selector_reserve(struct mcube_color_selector *selector,
+				  unsigned int reserved)
+{
+	selector->reserved = reserved;
+}
+
 /* From @from to @to: the oldest color with enough frames, else the richest. */
 static unsigned int best_of(const struct mcube_color_selector *selector,
 			    const unsigned long *free, unsigned long enough,

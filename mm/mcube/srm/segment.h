@@ -110,6 +110,8 @@ struct mcube_color_selector {
 
 void mcube_color_selector_init(struct mcube_color_selector *selector,
 			       unsigned int nr, unsigned int reserved);
+void mcube_color_selector_reserve(struct mcube_color_selector *selector,
+				  unsigned int reserved);
 unsigned int mcube_color_selector_select(struct mcube_color_selector *selector,
 					 const unsigned long *free,
 					 unsigned long enough);

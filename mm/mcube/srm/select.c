@@ -19,7 +19,6 @@
  *                                                   frames -> mcube_srm_reclaim()
  */
 
-#include <linux/bitmap.h>
 #include <linux/cpuset.h>
 #include <linux/gfp.h>
 #include <linux/lockdep.h>
@@ -238,23 +237,37 @@ static int divide(const struct mcube_dim *dim)
 /**
  * mcube_srm_select_init() - divide the colors of a map, none selected yet
  * @dim: colors of the address map.
- * @reserved: bitmap, filled in with the colors that shall be reserved.
+ * @reserved: set to the number of colors that shall be reserved: whole groups.
  *
  * Context: process, the policy off.
  * Return: 0, or -ERANGE if the map has too few colors for the settings.
  */
-int mcube_srm_select_init(const struct mcube_dim *dim, unsigned long *reserved)
+int mcube_srm_select_init(const struct mcube_dim *dim, unsigned int *reserved)
 {
 	int ret;
 
 	scoped_guard(spinlock, &selector_lock) {
 		ret = divide(dim);
-		mcube_color_groups_reserve(&mcube_srm_groups,
-					   mcube_srm_config.reserve,
-					   MCUBE_SHARES, reserved);
-		mcube_color_selector_init(&selector, mcube_srm_groups.nr,
-					  mcube_srm_groups.reserved);
+		*reserved = mcube_color_groups_share(&mcube_srm_groups,
+						     mcube_srm_config.reserve,
+						     MCUBE_SHARES);
+		mcube_color_selector_init(&selector, mcube_srm_groups.nr, 0);
 		last_group = 0;
 	}
 	return ret ? -ERANGE : 0;
+}
+
+/**
+ * mcube_srm_select_reserve() - new segments prefer other groups from now on
+ * @colors: number of reserved colors.
+ *
+ * Segments in flight keep their groups.
+ *
+ * Context: process, after mcube_srm_select_init().
+ */
+void mcube_srm_select_reserve(unsigned int colors)
+{
+	guard(spinlock)(&selector_lock);
+	mcube_color_groups_reserve(&mcube_srm_groups, colors);
+	mcube_color_selector_reserve(&selector, mcube_srm_groups.reserved);
 }

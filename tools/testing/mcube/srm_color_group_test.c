@@ -5,7 +5,6 @@
 #include "mcube_test.h"
 
 #include <asm/page.h>
-#include <linux/bitmap.h>
 
 #include "srm/color_group.h"
 
@@ -162,31 +161,32 @@ TEST(random_maps_hold_to_the_definition)
 	}
 }
 
-/* The reserved colors are those of the first groups, and only those. */
+/* The first colors of the order are those of the first groups, and only those. */
 static void check_reserved(struct __test_metadata *_metadata,
-			   const unsigned long *colors, unsigned int nr)
+			   const struct mcube_dim *dim, unsigned int colors)
 {
+	u8 order[MCUBE_MAX_VALUES];
 	unsigned int i;
 
-	EXPECT_EQ(bitmap_weight(colors, MCUBE_MAX_VALUES),
-		  groups.reserved * groups.per);
-	for (i = 0; i < nr; i++)
-		EXPECT_EQ(test_bit(i, colors), groups.of[i] < groups.reserved);
+	EXPECT_EQ(colors, groups.reserved * groups.per);
+	mcube_dim_order(dim, order);
+	for (i = 0; i < dim->nr_values; i++)
+		ASSERT_EQ(i < colors, groups.of[order[i]] < groups.reserved);
 }
 
 TEST(first_groups_are_reserved)
 {
 	struct mcube_dim dim = dim_of(_metadata, "0x1000 0x2000 0x4000 0x8000");
-	DECLARE_BITMAP(colors, MCUBE_MAX_VALUES);
-	unsigned int share, order;
+	unsigned int share, order, colors;
 
 	for (order = 0; order < 4; order++) {
 		EXPECT_EQ(mcube_color_groups_init(&groups, &dim, order), 0);
 		for (share = 0; share <= SHARES / 2; share++) {
-			mcube_color_groups_reserve(&groups, share, SHARES, colors);
+			colors = mcube_color_groups_share(&groups, share, SHARES);
+			mcube_color_groups_reserve(&groups, colors);
 			/* A sixteenth of 16 colors is a color, which may be less than a group. */
 			EXPECT_EQ(groups.reserved, share >> order);
-			check_reserved(_metadata, colors, 16);
+			check_reserved(_metadata, &dim, colors);
 		}
 	}
 }
@@ -194,14 +194,67 @@ TEST(first_groups_are_reserved)
 TEST(some_color_is_always_left_to_memory)
 {
 	struct mcube_dim dim = dim_of(_metadata, "0x1000");
-	DECLARE_BITMAP(colors, MCUBE_MAX_VALUES);
+	unsigned int colors;
 
 	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 0), 0);
-	mcube_color_groups_reserve(&groups, SHARES / 2, SHARES, colors);
+	colors = mcube_color_groups_share(&groups, SHARES / 2, SHARES);
+	mcube_color_groups_reserve(&groups, colors);
 	EXPECT_EQ(groups.reserved, 1);
-	check_reserved(_metadata, colors, 2);
-	EXPECT_FALSE(test_bit(1, colors));
-	mcube_color_groups_reserve(&groups, SHARES / 2 - 1, SHARES, colors);
+	check_reserved(_metadata, &dim, colors);
+	EXPECT_NE(groups.of[1], 0);
+	colors = mcube_color_groups_share(&groups, SHARES / 2 - 1, SHARES);
+	mcube_color_groups_reserve(&groups, colors);
 	EXPECT_EQ(groups.reserved, 0);
-	check_reserved(_metadata, colors, 2);
+	check_reserved(_metadata, &dim, colors);
+}
+
+/* Another policy may reserve colors that are no whole number of groups. */
+TEST(groups_follow_any_number_of_reserved_colors)
+{
+	struct mcube_dim dim = dim_of(_metadata, "0x9000 0x2000 0x4000 0x8000");
+	u8 order[MCUBE_MAX_VALUES];
+	unsigned int k, colors, i;
+
+	mcube_dim_order(&dim, order);
+	for (k = 0; k < 4; k++) {
+		EXPECT_EQ(mcube_color_groups_init(&groups, &dim, k), 0);
+		for (colors = 0; colors < 16; colors++) {
+			mcube_color_groups_reserve(&groups, colors);
+			EXPECT_EQ(groups.reserved, colors >> k);
+			EXPECT_LT(groups.reserved, groups.nr);
+			/* Each color of a reserved group is reserved. */
+			for (i = colors; i < 16; i++)
+				EXPECT_GE(groups.of[order[i]], groups.reserved);
+		}
+	}
+}
+
+/*
+ * Policies with groups of any order find their first groups in the same colors.
+ * In numeric order they would not: a hash may have a low address bit in a high
+ * bit of the color.
+ */
+TEST(groups_of_all_orders_nest)
+{
+	unsigned long round;
+
+	for (round = 0; round < 20000 * test_scale(); round++) {
+		unsigned int nr = 1 + get_random_u32_below(MCUBE_MAX_MASKS);
+		struct mcube_color_groups fine;
+		u64 mask[MCUBE_MAX_MASKS];
+		struct mcube_dim dim;
+		unsigned int i, k;
+
+		for (i = 0; i < nr; i++)
+			mask[i] = (u64)get_random_u32_below(1U << 20) << PAGE_SHIFT;
+		if (mcube_dim_init(&dim, mask, nr, NULL, 0, 0, NULL))
+			continue;
+		for (k = 0; k < MCUBE_GROUP_ORDER_MAX; k++) {
+			if (mcube_color_groups_init(&groups, &dim, k + 1))
+				break;
+			ASSERT_EQ(mcube_color_groups_init(&fine, &dim, k), 0);
+			for (i = 0; i < dim.nr_values; i++)
+				ASSERT_EQ(groups.of[i], fine.of[i] * fine.per / groups.per);
+		}
+	}
 }

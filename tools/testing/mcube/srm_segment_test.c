@@ -133,6 +133,10 @@ TEST(selections_match_brute_force)
 			reserved = get_random_u32_below(nr);
 			mcube_color_selector_init(&selector, nr, reserved);
 			memset(age, 0, sizeof(age));
+		} else if (i % 1000 == 500) {
+			/* The ages stay, of whatever side a color is now. */
+			reserved = get_random_u32_below(nr);
+			mcube_color_selector_reserve(&selector, reserved);
 		}
 		enough = get_random_u32_below(40);
 		for (c = 0; c < nr; c++)

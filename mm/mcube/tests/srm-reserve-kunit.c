@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of SRM-buffer and the reserved colors
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * There is one partition of reserved colors for all policies.  With a made-up
+ * policy beside SRM-buffer, the color groups of files follow the partition; and
+ * the partition tells how many of its frames are free.
+ */
+
+#include <kunit/test.h>
+#include <linux/bits.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/gfp.h>
+#include <linux/list.h>
+#include <linux/math.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+
+#include "../alloc/color_stat.h"
+#include "../alloc/internal.h"
+#include "../alloc/policy.h"
+#include "../srm/internal.h"
+#include "../srm/segment.h"
+#include "alloc-fixture.h"
+
+struct reserve_test {
+	struct alloc_fixture fixture;
+	bool srm;
+	unsigned int reserve;
+	unsigned int group_order;
+};
+
+static int reserve_test_init(struct kunit *test)
+{
+	struct reserve_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return -ENOMEM;
+	test->priv = t;
+	t->srm = mcube_srm_enabled();
+	t->reserve = mcube_srm_config.reserve;
+	t->group_order = mcube_srm_config.group_order;
+	return alloc_fixture_init(&t->fixture);
+}
+
+static void reserve_test_exit(struct kunit *test)
+{
+	struct reserve_test *t = test->priv;
+
+	if (!t)
+		return;
+	mcube_alloc_enable(false);
+	mcube_srm_set_reserve(t->reserve);
+	mcube_srm_set_group_order(t->group_order);
+	alloc_fixture_exit(&t->fixture);
+	if (t->srm)
+		mcube_srm_enable(true);
+}
+
+static void start_other(const struct mcube_map *map)
+{
+}
+
+static int prepare_other(const struct mcube_map *map)
+{
+	return 0;
+}
+
+static void stop_other(void)
+{
+}
+
+static struct mcube_policy other = {
+	.name = "other",
+	.prepare = prepare_other,
+	.start = start_other,
+	.stop = stop_other,
+};
+
+static void other_requests(unsigned int nr)
+{
+	mcube_policy_lock();
+	mcube_reserve_request(&other, nr);
+	mcube_policy_unlock();
+}
+
+/* Do new segments get the first @groups groups, and no other? */
+static void segments_are_in(struct kunit *test, unsigned int groups)
+{
+	unsigned int i, group;
+	unsigned long seen = 0;
+
+	KUNIT_EXPECT_EQ(test, mcube_srm_groups.reserved, groups);
+	guard(rcu)();
+	for (i = 0; i < 64; i++) {
+		group = mcube_srm_select(MCUBE_SEGMENT_MIN, GFP_HIGHUSER_MOVABLE);
+		seen |= BIT(group);
+	}
+	KUNIT_EXPECT_EQ(test, seen, BIT(groups) - 1);
+}
+
+/* There is one partition: files use what another policy has reserved. */
+static void reserved_groups_follow_the_partition(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, mcube_srm_set_group_order(1), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(2), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	/* Two of 16 colors are a group. */
+	segments_are_in(test, 1);
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&other), 0);
+	other_requests(8);
+	segments_are_in(test, 4);
+	/* A group with a color that is not reserved is not reserved. */
+	other_requests(7);
+	segments_are_in(test, 3);
+	/* The partition is there when the policy comes. */
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
+	other_requests(8);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	segments_are_in(test, 4);
+	KUNIT_ASSERT_EQ(test, mcube_policy_disable(&other), 0);
+	segments_are_in(test, 1);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, mcube_reserve_nr(), 0);
+}
+
+static unsigned long count_reserved(void)
+{
+	unsigned long sum = 0;
+	struct mcube_zone *mz;
+	struct zone *zone;
+	unsigned int i;
+
+	guard(rcu)();
+	for_each_populated_zone(zone) {
+		mz = rcu_dereference(zone->mcube);
+		for (i = 0; mz && i < mcube_reserve_nr(); i++)
+			sum += mcube_color_stat_exact(mz, mcube_reserve_polluting(i));
+	}
+	return sum;
+}
+
+/* What CPUs have yet to add to a count: below 16 frames for each CPU and color. */
+static unsigned long margin(void)
+{
+	return 16UL * num_online_cpus() * mcube_reserve_nr();
+}
+
+#define PAGES	1000U
+
+/* Take @PAGES frames of the reserved colors. */
+static void take_reserved(struct kunit *test, struct list_head *pages)
+{
+	struct page *page;
+	unsigned int i;
+	u32 hint;
+
+	for (i = 0; i < PAGES; i++) {
+		hint = mcube_hint_save(mcube_hint_make(mcube_reserve_polluting(i), -1));
+		page = alloc_page(GFP_HIGHUSER_MOVABLE);
+		mcube_hint_restore(hint);
+		if (page)
+			list_add(&page->lru, pages);
+	}
+	KUNIT_EXPECT_EQ(test, list_count_nodes(pages), PAGES);
+}
+
+static void free_all(struct list_head *pages)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, pages, lru)
+		__free_page(page);
+}
+
+/* Other tasks allocate meanwhile, a few frames. */
+static void partition_says_how_full_it_is(struct kunit *test)
+{
+	unsigned long before, full, after;
+	LIST_HEAD(pages);
+
+	KUNIT_EXPECT_EQ(test, mcube_color_stat_reserved(), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(4), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	/* Containers are taken for the first pages, and stay as spares. */
+	take_reserved(test, &pages);
+	free_all(&pages);
+	INIT_LIST_HEAD(&pages);
+	before = mcube_color_stat_reserved();
+	KUNIT_EXPECT_LE(test, abs_diff(before, count_reserved()), margin());
+	take_reserved(test, &pages);
+	full = mcube_color_stat_reserved();
+	KUNIT_EXPECT_LE(test, abs_diff(full, count_reserved()), margin());
+	free_all(&pages);
+	after = mcube_color_stat_reserved();
+	KUNIT_EXPECT_GE(test, after, full + PAGES / 2);
+}
+
+static struct kunit_case reserve_cases[] = {
+	KUNIT_CASE(reserved_groups_follow_the_partition),
+	KUNIT_CASE(partition_says_how_full_it_is),
+	{}
+};
+
+static struct kunit_suite reserve_suite = {
+	.name = "mcube-srm-reserve",
+	.init = reserve_test_init,
+	.exit = reserve_test_exit,
+	.test_cases = reserve_cases,
+};
+
+kunit_test_suite(reserve_suite);
