@@ -8,6 +8,9 @@
  *   hints by mcube_reserve_color() (0 is reserved)   1 2 3 4 5 6
  *   color after migrate_pages()                      1 2 3 4 5 6
  *
+ * or the other way round: hints by mcube_reserve_polluting() gather pages in the
+ * reserved colors.
+ *
  * A policy says which pages shall move.  It moves them from a work item of its
  * own, a few at a time:
  *
@@ -15,26 +18,35 @@
  *   mcube_recolor_isolate()    takes each page off its LRU list
  *   mcube_recolor()            migrates these pages, each under a hint
  *
+ *   mcube_recolor_mm()         does the last two steps for pages that are known
+ *                              by their addresses in a process (recolor_mm.c)
+ *
  * To copy a page costs more than many accesses to a badly placed page, so
- * recoloring pays only if it is rare.  Users decide by what they read which
- * pages are recolored.  So all policies together try MCUBE_RECOLOR_PER_SECOND
- * pages at most in a second, which is a small part of one CPU.
+ * recoloring pays only if it is rare.  Users decide by what they read, or by what
+ * their programs do, which pages are recolored.  So each policy has a budget of
+ * pages that it may try in a second, which is a small part of one CPU.
  *
  * A page stays where it is if it cannot be migrated at once: a page that is
  * locked, under writeback, pinned or not on an LRU list, and every page once its
- * node has no free page.  Unevictable pages stay as well:
- * who locks memory wants no page faults, and vm.compact_unevictable_allowed
- * exists for that reason.
+ * node has no free page.  Unevictable pages stay as well: who locks memory wants
+ * no page faults, and vm.compact_unevictable_allowed exists for that reason.  A
+ * page also stays if its node has no free page of the colors that it shall have.
  *
  * A folio of several pages moves as a whole to the frames around the next color:
  * four folios of four pages have 16 colors as well as 16 pages do.
  *
- * Policies call this file, see recolor.h.  No other file here uses it.
+ * Policies call this file, see recolor.h.  No other file here but recolor_mm.c
+ * uses it.
+ *
+ * Source: Zhang, Dwarkadas, Shen, "Towards practical page coloring-based
+ * multi-core cache management", EuroSys 2009, for what recoloring costs.
  */
 
+#include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mcube_hint.h>
+#include <linux/mcube_map.h>
 #include <linux/migrate.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -42,40 +54,55 @@
 #include <linux/spinlock.h>
 
 #include "../../internal.h"
+#include "internal.h"
 #include "policy.h"
 #include "recolor.h"
 
-/* Pages tried in the second that began at @start, in jiffies. */
-static DEFINE_SPINLOCK(budget_lock);
-static struct {
-	unsigned long start;
-	unsigned int tried;
-} budget;
+/* A color may have no free frame; another color has, for how many tries? */
+#define TRIES_MAX	4U
 
 /**
  * mcube_recolor_grant() - how many pages may be tried now?
+ * @b: budget of the policy.
+ * @per_second: pages that the policy may try in a second.
  * @want: number of pages that the caller wants to try.
  *
  * Context: process.
  * Return: number of pages, at most @want; 0 if no page is left until the next
  * second.
  */
-unsigned int mcube_recolor_grant(unsigned int want)
+unsigned int mcube_recolor_grant(struct mcube_recolor_budget *b,
+				 unsigned int per_second, unsigned int want)
 {
-	scoped_guard(spinlock, &budget_lock) {
-		if (!budget.start || time_after_eq(jiffies, budget.start + HZ)) {
-			budget.start = jiffies;
-			budget.tried = 0;
+	scoped_guard(spinlock, &b->lock) {
+		if (!b->start || time_after_eq(jiffies, b->start + HZ)) {
+			b->start = jiffies;
+			b->tried = 0;
 		}
-		want = min(want, MCUBE_RECOLOR_PER_SECOND - budget.tried);
-		budget.tried += want;
+		/* The policy may have lowered its limit within this second. */
+		want = min(want, per_second - min(per_second, b->tried));
+		b->tried += want;
 	}
 	return want;
+}
+EXPORT_SYMBOL_NS_GPL(mcube_recolor_grant, MCUBE);
+
+/**
+ * mcube_recolor_may() - may a page be moved at all?
+ * @folio: the page; the caller keeps it from being freed.
+ *
+ * Context: any.
+ * Return: false if the page is unevictable or pinned.
+ */
+bool mcube_recolor_may(struct folio *folio)
+{
+	return !folio_test_unevictable(folio) && !folio_test_mlocked(folio) &&
+		!folio_maybe_dma_pinned(folio);
 }
 
 /**
  * mcube_recolor_isolate() - take a page off its LRU list, to be recolored
- * @folio: the page; the caller has a reference and keeps it.
+ * @folio: the page; the caller keeps it from being freed.
  * @list: list that the page is added to.
  *
  * Context: process.
@@ -83,45 +110,69 @@ unsigned int mcube_recolor_grant(unsigned int want)
  */
 bool mcube_recolor_isolate(struct folio *folio, struct list_head *list)
 {
-	return !folio_test_unevictable(folio) && !folio_test_mlocked(folio) &&
-		!folio_maybe_dma_pinned(folio) &&
-		isolate_folio_to_list(folio, list);
+	return mcube_recolor_may(folio) && isolate_folio_to_list(folio, list);
 }
 
 struct move {
 	gfp_t gfp;
+	enum mcube_recolor_to to;
 	unsigned int next;
 };
 
-static struct folio *new_folio(struct folio *src, unsigned long private)
+static struct folio *alloc_color(const struct move *m, struct folio *src,
+				 unsigned int color)
 {
-	struct move *m = (struct move *)private;
-	unsigned int color = mcube_reserve_color(m->next);
+	u32 hint = mcube_hint_make(color, -1);
 	struct folio *folio;
-	u32 hint;
 
-	m->next += folio_nr_pages(src);
-	hint = mcube_hint_save(mcube_hint_make(color, -1) | MCUBE_HINT_FILE);
+	if (!folio_test_anon(src))
+		hint |= MCUBE_HINT_FILE;
+	hint = mcube_hint_save(hint);
 	folio = __folio_alloc_node(m->gfp, folio_order(src), folio_nid(src));
 	mcube_hint_restore(hint);
 	return folio;
 }
 
+static struct folio *new_folio(struct folio *src, unsigned long private)
+{
+	const struct mcube_dim *dim = &mcube_config.map->color;
+	struct move *m = (struct move *)private;
+	bool pollute = m->to == MCUBE_RECOLOR_POLLUTE;
+	struct folio *folio;
+	unsigned int i, color;
+
+	for (i = 0; i < TRIES_MAX; i++) {
+		color = pollute ? mcube_reserve_polluting(m->next) :
+				  mcube_reserve_color(m->next);
+		m->next += folio_nr_pages(src);
+		folio = alloc_color(m, src, color);
+		/* Without a free frame of the color, the hint was not followed. */
+		if (!folio ||
+		    mcube_reserve_has(mcube_dim_value(dim, folio_pfn(folio))) == pollute)
+			return folio;
+		folio_put(folio);
+	}
+	return NULL;
+}
+
 /**
- * mcube_recolor() - spread pages over the colors that are not reserved
+ * mcube_recolor() - move pages to colors that are reserved, or are not
  * @list: pages of mcube_recolor_isolate(); empty afterwards.
  * @gfp: where the pages may lie, as for their first allocation.
- * @next: the pages get the colors from number *@next on; updated.
+ * @to: the colors.
+ * @next: the pages get these colors from number *@next on; updated.
  *
- * Context: process, sleeps, no folio locked.
- * Return: number of pages moved.
+ * Context: process, sleeps, no folio locked; a policy is in force, and stop() of
+ * the policy waits for the caller.
+ * Return: number of pages moved; each has one of these colors.
  */
 unsigned int mcube_recolor(struct list_head *list, gfp_t gfp,
-			   unsigned int *next)
+			   enum mcube_recolor_to to, unsigned int *next)
 {
 	struct move m = {
 		.gfp = (gfp | __GFP_THISNODE | __GFP_NORETRY | __GFP_NOWARN |
 			__GFP_NOMEMALLOC) & ~__GFP_RECLAIM,
+		.to = to,
 		.next = *next,
 	};
 	unsigned int moved = 0;

@@ -56,6 +56,19 @@
 #define TRIES_MAX	8U
 #define TRY_DELAY	(HZ / 10)
 
+/*
+ * Users decide by what they read which pages move: so many pages in a second, in
+ * all files together.
+ */
+#define PAGES_PER_SECOND	4096U
+
+static DEFINE_MCUBE_RECOLOR_BUDGET(budget);
+
+static unsigned int grant(unsigned int want)
+{
+	return mcube_recolor_grant(&budget, PAGES_PER_SECOND, want);
+}
+
 /**
  * struct request - a file whose pages shall be moved
  * @node: place in the queue.
@@ -158,7 +171,7 @@ static bool move_some(struct request *r, const struct mcube_dim *dim)
 		    !lies_in_segment(dim, &batch, i))
 			continue;
 		more = folio_nr_pages(batch.folios[i]) - 1;
-		if (more && mcube_recolor_grant(more) < more) {
+		if (more && grant(more) < more) {
 			r->next = folio_pgoff(batch.folios[i]);
 			break;
 		}
@@ -166,7 +179,8 @@ static bool move_some(struct request *r, const struct mcube_dim *dim)
 	}
 	folio_batch_release(&batch);
 	mcube_srm_count(MCUBE_SRM_RECOLORED,
-			mcube_recolor(&list, r->gfp, &next_color));
+			mcube_recolor(&list, r->gfp, MCUBE_RECOLOR_SPREAD,
+				      &next_color));
 	return r->next <= r->last;
 }
 
@@ -177,11 +191,12 @@ static void end_request(struct request *r, const struct mcube_dim *dim, bool mov
 	LIST_HEAD(list);
 
 	if (move && r->gfp && may_move(dim, r->folio) &&
-	    mcube_recolor_grant(pages) == pages)
+	    grant(pages) == pages)
 		mcube_recolor_isolate(r->folio, &list);
 	folio_put(r->folio);
 	mcube_srm_count(MCUBE_SRM_RECOLORED,
-			mcube_recolor(&list, r->gfp, &next_color));
+			mcube_recolor(&list, r->gfp, MCUBE_RECOLOR_SPREAD,
+				      &next_color));
 	kfree(r);
 }
 
@@ -214,7 +229,7 @@ static void spread_work_fn(struct work_struct *work)
 	mcube_map_info(&info);
 	while ((r = first_request())) {
 		on = static_branch_likely(&mcube_srm_key);
-		if (on && mcube_recolor_grant(PAGEVEC_SIZE) < PAGEVEC_SIZE) {
+		if (on && grant(PAGEVEC_SIZE) < PAGEVEC_SIZE) {
 			queue_delayed_work(system_unbound_wq, &spread_work, HZ);
 			return;
 		}
