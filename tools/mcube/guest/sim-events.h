@@ -2,8 +2,8 @@
 /*
  * Counting a part of a program with the events of perf's mcube_sim
  *
- * sim_find() looks the events up.  sim_open() opens them for the calling thread
- * without starting them, which switches the model on.  Accesses before
+ * sim_find() looks the events up.  sim_open() opens them for the calling thread, or
+ * sim_open_on() for a CPU, without starting them, which switches the model on.  Accesses before
  * sim_start() warm up the caches and are not counted.
  */
 
@@ -67,7 +67,8 @@ static void sim_find(void)
 	}
 }
 
-static void sim_open(int *fd)
+/* Count on a CPU whatever runs there, or with cpu -1 the calling thread alone. */
+static void sim_open_on(int *fd, int cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = sim_type, .disabled = 1,
@@ -75,11 +76,16 @@ static void sim_open(int *fd)
 
 	for (size_t i = 0; i < NR_EVENTS; i++) {
 		attr.config = sim_config[i];
-		fd[i] = syscall(SYS_perf_event_open, &attr, 0, -1, -1,
+		fd[i] = syscall(SYS_perf_event_open, &attr, cpu < 0 ? 0 : -1, cpu, -1,
 				PERF_FLAG_FD_CLOEXEC);
 		if (fd[i] < 0)
 			die("perf_event_open");
 	}
+}
+
+static inline void sim_open(int *fd)
+{
+	sim_open_on(fd, -1);
 }
 
 static void sim_start(const int *fd)
@@ -88,7 +94,7 @@ static void sim_start(const int *fd)
 		ioctl(fd[i], PERF_EVENT_IOC_ENABLE, 0);
 }
 
-static void sim_stop(const int *fd, uint64_t *value)
+static inline void sim_stop(const int *fd, uint64_t *value)
 {
 	for (size_t i = 0; i < NR_EVENTS; i++)
 		ioctl(fd[i], PERF_EVENT_IOC_DISABLE, 0);

@@ -12,8 +12,9 @@
  * While the model is off, code is translated as without a plugin, except for the
  * NOPs. Arguments of -plugin: shm=FILE (shared with the guest by ivshmem),
  * ram=BYTES (of the guest), machine=FILE, pages=FILE (for counts by page frame), and
- * any key of a machine description to override it. QEMU needs -accel tcg,thread=single and RAM as its first memory
- * object, below 3 GiB; tools/mcube/dev/lib/modelled.py makes such a command line.
+ * any key of a machine description to override it. QEMU needs -accel tcg,thread=single
+ * and RAM as its first memory object, below 3 GiB; tools/mcube/dev/lib/modelled.py
+ * makes such a command line.
  */
 #include <fcntl.h>
 #include <pthread.h>
