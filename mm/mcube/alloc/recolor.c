@@ -54,7 +54,7 @@
 #include <linux/spinlock.h>
 
 #include "../../internal.h"
-#include "internal.h"
+#include "../map/map.h"
 #include "policy.h"
 #include "recolor.h"
 
@@ -114,6 +114,7 @@ bool mcube_recolor_isolate(struct folio *folio, struct list_head *list)
 }
 
 struct move {
+	const struct mcube_dim *dim;
 	gfp_t gfp;
 	enum mcube_recolor_to to;
 	unsigned int next;
@@ -135,7 +136,6 @@ static struct folio *alloc_color(const struct move *m, struct folio *src,
 
 static struct folio *new_folio(struct folio *src, unsigned long private)
 {
-	const struct mcube_dim *dim = &mcube_config.map->color;
 	struct move *m = (struct move *)private;
 	bool pollute = m->to == MCUBE_RECOLOR_POLLUTE;
 	struct folio *folio;
@@ -148,7 +148,7 @@ static struct folio *new_folio(struct folio *src, unsigned long private)
 		folio = alloc_color(m, src, color);
 		/* Without a free frame of the color, the hint was not followed. */
 		if (!folio ||
-		    mcube_reserve_has(mcube_dim_value(dim, folio_pfn(folio))) == pollute)
+		    mcube_reserve_has(mcube_dim_value(m->dim, folio_pfn(folio))) == pollute)
 			return folio;
 		folio_put(folio);
 	}
@@ -162,9 +162,9 @@ static struct folio *new_folio(struct folio *src, unsigned long private)
  * @to: the colors.
  * @next: the pages get these colors from number *@next on; updated.
  *
- * Context: process, sleeps, no folio locked; a policy is in force, and stop() of
- * the policy waits for the caller.
- * Return: number of pages moved; each has one of these colors.
+ * Context: process, sleeps, no folio locked.
+ * Return: number of pages moved; each has one of these colors, if no policy has
+ * changed the partition meanwhile.
  */
 unsigned int mcube_recolor(struct list_head *list, gfp_t gfp,
 			   enum mcube_recolor_to to, unsigned int *next)
@@ -179,10 +179,13 @@ unsigned int mcube_recolor(struct list_head *list, gfp_t gfp,
 
 	if (list_empty(list))
 		return 0;
+	/* The allocator may go off meanwhile, but the map stays. */
+	m.dim = &mcube_map_get()->color;
 	/* For this reason alone a folio is not split for want of a large one. */
 	migrate_pages(list, new_folio, NULL, (unsigned long)&m, MIGRATE_ASYNC,
 		      MR_NUMA_MISPLACED, &moved);
 	putback_movable_pages(list);
+	mcube_map_put();
 	*next = m.next;
 	return moved;
 }

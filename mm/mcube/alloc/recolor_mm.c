@@ -48,17 +48,19 @@
 #include <linux/sched.h>
 #include <linux/swap.h>
 
-#include "internal.h"
+#include "../map/map.h"
 #include "policy.h"
 #include "recolor.h"
 
 /**
  * struct place - a mapped page, with its page table locked
+ * @dim: colors of the address map.
  * @vma: the mapping.
  * @walk: the page, see folio_walk_start().
  * @folio: the folio that the page is in.
  */
 struct place {
+	const struct mcube_dim *dim;
 	struct vm_area_struct *vma;
 	struct folio_walk walk;
 	struct folio *folio;
@@ -81,8 +83,7 @@ static void leave(struct place *p)
 
 static bool is_there(const struct place *p, enum mcube_recolor_to to)
 {
-	unsigned int color = mcube_dim_value(&mcube_config.map->color,
-					     page_to_pfn(p->walk.page));
+	unsigned int color = mcube_dim_value(p->dim, page_to_pfn(p->walk.page));
 
 	return mcube_reserve_has(color) == (to == MCUBE_RECOLOR_POLLUTE);
 }
@@ -127,11 +128,11 @@ static bool is_among(struct folio **folios, unsigned int nr, struct folio *folio
  * reference would make the split fail.
  * Return: number of folios, or -EAGAIN.
  */
-static int get_large(struct mm_struct *mm, const unsigned long *addr,
-		     unsigned int nr, enum mcube_recolor_to to,
-		     struct folio **large)
+static int get_large(struct mm_struct *mm, const struct mcube_dim *dim,
+		     const unsigned long *addr, unsigned int nr,
+		     enum mcube_recolor_to to, struct folio **large)
 {
-	struct place p;
+	struct place p = { .dim = dim };
 	unsigned int i, n = 0;
 
 	if (!mmap_read_trylock(mm))
@@ -150,12 +151,13 @@ static int get_large(struct mm_struct *mm, const unsigned long *addr,
 	return n;
 }
 
-static int split_large(struct mm_struct *mm, const unsigned long *addr,
-		       unsigned int nr, enum mcube_recolor_to to,
+static int split_large(struct mm_struct *mm, const struct mcube_dim *dim,
+		       const unsigned long *addr, unsigned int nr,
+		       enum mcube_recolor_to to,
 		       struct mcube_recolor_result *result)
 {
 	struct folio *large[MCUBE_RECOLOR_BATCH];
-	int i, n = get_large(mm, addr, nr, to, large);
+	int i, n = get_large(mm, dim, addr, nr, to, large);
 
 	for (i = 0; i < n; i++) {
 		if (folio_trylock(large[i])) {
@@ -170,12 +172,13 @@ static int split_large(struct mm_struct *mm, const unsigned long *addr,
 }
 
 /* Take the pages that shall move off their LRU lists; return their number. */
-static int isolate(struct mm_struct *mm, const unsigned long *addr,
-		   unsigned int nr, enum mcube_recolor_to to,
+static int isolate(struct mm_struct *mm, const struct mcube_dim *dim,
+		   const unsigned long *addr, unsigned int nr,
+		   enum mcube_recolor_to to,
 		   struct mcube_recolor_result *result, struct list_head *list)
 {
 	unsigned int i, taken = 0, there = 0;
-	struct place p;
+	struct place p = { .dim = dim };
 
 	if (!mmap_read_trylock(mm))
 		return -EAGAIN;
@@ -213,8 +216,9 @@ static int isolate(struct mm_struct *mm, const unsigned long *addr,
  * an LRU list is refused, as is an address without a page.  For
  * %MCUBE_RECOLOR_POLLUTE so is a page that several processes have mapped.
  *
- * Context: process, sleeps, no folio and no mmap lock held; a policy is in force,
- * and stop() of the policy waits for the caller.
+ * Without reserved colors, all pages have a color of %MCUBE_RECOLOR_SPREAD.
+ *
+ * Context: process, sleeps, no folio and no mmap lock held.
  * Return: 0; -EAGAIN if the mmap lock was taken, or -EINVAL if there are too many
  * addresses: no page was moved then, but folios may have been split.
  */
@@ -222,18 +226,25 @@ int mcube_recolor_mm(struct mm_struct *mm, const unsigned long *addr,
 		     unsigned int nr, enum mcube_recolor_to to, bool split,
 		     unsigned int *next, struct mcube_recolor_result *result)
 {
+	const struct mcube_dim *dim;
 	unsigned int moved;
 	LIST_HEAD(list);
 	int ret = 0;
 
 	if (WARN_ON_ONCE(nr > MCUBE_RECOLOR_BATCH))
 		return -EINVAL;
+	if (to == MCUBE_RECOLOR_POLLUTE && !mcube_reserve_nr()) {
+		result->refused += nr;
+		return 0;
+	}
 	/* Of the pages that wait in the batches of CPUs, only those of this CPU. */
 	lru_add_drain();
+	dim = &mcube_map_get()->color;
 	if (split)
-		ret = split_large(mm, addr, nr, to, result);
+		ret = split_large(mm, dim, addr, nr, to, result);
 	if (!ret)
-		ret = isolate(mm, addr, nr, to, result, &list);
+		ret = isolate(mm, dim, addr, nr, to, result, &list);
+	mcube_map_put();
 	if (ret < 0)
 		return ret;
 	moved = mcube_recolor(&list, GFP_HIGHUSER_MOVABLE, to, next);

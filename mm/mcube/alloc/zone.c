@@ -37,9 +37,9 @@
 #define SPARE_SHIFT	6
 
 /*
- * While colors are reserved for files, spares may make up a quarter.  Such
- * files occupy one frame in sixteen of many containers, and when the files are
- * dropped all these containers become wholly free.
+ * While colors are reserved, spares may make up a quarter.  Files in these colors
+ * occupy one frame in sixteen of many containers, and when the files are dropped
+ * all these containers become wholly free.
  */
 #define SPARE_SHIFT_RESERVED	2
 

@@ -203,6 +203,21 @@ static void pages_that_must_stay_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, now[3], was[3]);
 }
 
+/* Without a policy no color is reserved, and without the allocator no map is in use. */
+static void nothing_moves_without_a_policy(struct kunit *test)
+{
+	struct recolor_test *t = test->priv;
+
+	map_memory(test, PAGES * PAGE_SIZE);
+	write_pages(test);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	KUNIT_EXPECT_EQ(test, move(test, PAGES, MCUBE_RECOLOR_SPREAD, true), 0);
+	result_is(test, 0, PAGES, 0);
+	KUNIT_EXPECT_EQ(test, move(test, PAGES, MCUBE_RECOLOR_POLLUTE, true), 0);
+	result_is(test, 0, 0, PAGES);
+	KUNIT_EXPECT_EQ(test, t->result.split, 0);
+}
+
 static void nothing_waits_for_the_mmap_lock(struct kunit *test)
 {
 	struct recolor_test *t = test->priv;
@@ -282,6 +297,7 @@ static void a_budget_is_for_a_second(struct kunit *test)
 static struct kunit_case recolor_cases[] = {
 	KUNIT_CASE(pages_move_in_and_out),
 	KUNIT_CASE(pages_that_must_stay_are_refused),
+	KUNIT_CASE(nothing_moves_without_a_policy),
 	KUNIT_CASE(nothing_waits_for_the_mmap_lock),
 	KUNIT_CASE(large_folios_are_split_on_request),
 	KUNIT_CASE(a_budget_is_for_a_second),
