@@ -75,9 +75,11 @@ static bool is_new_phase(struct rocs_plan *p, const struct rocs_plan_config *con
 			 const struct rocs_window *w)
 {
 	u64 rate = div64_u64(w->misses << UNIT_SHIFT, max(w->instructions, 1ULL));
+	bool is_new = rocs_phase_window(&p->phase, rate, config->phase_percent,
+					config->phase_confirm);
 
-	return rocs_phase_window(&p->phase, rate, config->phase_percent,
-				 config->phase_confirm);
+	p->phases += is_new;
+	return is_new;
 }
 
 static void watch(struct rocs_plan *p, u32 wait)
@@ -94,6 +96,15 @@ static void wait_longer(struct rocs_plan *p)
 {
 	watch(p, p->backoff);
 	p->backoff = min(2 * p->backoff, LONGEST_WAIT);
+}
+
+/**
+ * rocs_plan_abandon() - the caller could not do what the plan says
+ * @p: the plan, which waits, and then begins again.
+ */
+void rocs_plan_abandon(struct rocs_plan *p)
+{
+	wait_longer(p);
 }
 
 static void window_watched(struct rocs_plan *p, const struct rocs_plan_config *config,

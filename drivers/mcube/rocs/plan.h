@@ -75,6 +75,7 @@ struct rocs_plan_config {
  * @gain: score of the mapped pages against the baseline, in 1/1024 more.
  * @searches: searches that ended.
  * @rollbacks: searches whose gain did not last.
+ * @phases: new phases.
  */
 struct rocs_plan {
 	enum rocs_state state;
@@ -87,9 +88,11 @@ struct rocs_plan {
 	s32 gain;
 	u32 searches;
 	u32 rollbacks;
+	u32 phases;
 };
 
 void rocs_plan_init(struct rocs_plan *p);
+void rocs_plan_abandon(struct rocs_plan *p);
 void rocs_plan_window(struct rocs_plan *p, const struct rocs_plan_config *config,
 		      const struct rocs_window *w, u32 stack);
 u64 rocs_plan_score(const struct rocs_window *w);

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ROCS: the policy, and its tick
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *   enabled = 1    perf is asked for each event; the policy requests its share of the
+ *                  colors, lets other memory hop, and starts the tick
+ *   each tick      samples are counted, windows end, pages move, targets come and go
+ *   enabled = 0    pages move out of the partition; then the policy stops
+ *
+ * The tick is a work item.  It holds rocs_lock for all that it does, and so do the
+ * files in sysfs.
+ *
+ * Locks: perf takes cpus_read_lock() where it creates events, with rocs_lock held.
+ * The allocator calls start() and stop() with cpus_read_lock() held.  So start() and
+ * stop() do not take rocs_lock: they leave the rest to the tick.  If the allocator is
+ * switched off while the policy is on, pages therefore stay where they are, as the
+ * page cache does.  Each start begins an epoch; a target of an earlier epoch knows
+ * nothing of the present partition, and the tick removes it.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/mcube_map.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/workqueue.h>
+
+#include "../../../mm/mcube/alloc/policy.h"
+#include "internal.h"
+
+static void tick_fn(struct work_struct *work);
+
+static DECLARE_DELAYED_WORK(tick, tick_fn);
+static struct workqueue_struct *queue;
+static struct mcube_policy policy;
+
+/* Written with the policy lock held. */
+static unsigned int epoch;
+
+static unsigned int colors_of(const struct mcube_map *map)
+{
+	return map->color.nr_values * rocs_config.reserve / MCUBE_SHARES;
+}
+
+static int prepare(const struct mcube_map *map)
+{
+	if (map->color.nr_values < 2)
+		return -EOPNOTSUPP;
+	return colors_of(map) ? 0 : -ERANGE;
+}
+
+static void start(const struct mcube_map *map)
+{
+	WRITE_ONCE(epoch, epoch + 1);
+	mcube_reserve_request(&policy, colors_of(map));
+	mcube_reserve_hop(&policy, true);
+}
+
+static void stop(void)
+{
+	mod_delayed_work(queue, &tick, 0);
+}
+
+static struct mcube_policy policy = {
+	.name = "rocs",
+	.prepare = prepare,
+	.start = start,
+	.stop = stop,
+};
+
+static void remove_targets(bool all, unsigned int now)
+{
+	unsigned int i;
+
+	for (i = 0; i < ROCS_TARGETS_MAX; i++)
+		if (rocs_targets[i] && (all || rocs_targets[i]->epoch != now))
+			rocs_target_remove(rocs_targets[i]);
+}
+
+static void tick_fn(struct work_struct *work)
+{
+	unsigned int now = READ_ONCE(epoch), i;
+	bool on = mcube_policy_enabled(&policy);
+
+	guard(mutex)(&rocs_lock);
+	rocs_sample_drain();
+	remove_targets(!on, now);
+	if (!on)
+		return;
+	for (i = 0; i < ROCS_TARGETS_MAX; i++)
+		if (rocs_targets[i])
+			rocs_window_tick(rocs_targets[i]);
+	rocs_pick(now);
+	queue_delayed_work(queue, &tick, msecs_to_jiffies(rocs_config.tick_ms));
+}
+
+/* In interrupt context: a ring is half full. */
+static void wake(void)
+{
+	mod_delayed_work(queue, &tick, 0);
+}
+
+static int check_events(void)
+{
+	enum rocs_event failed;
+	int ret;
+
+	ret = mutex_lock_interruptible(&rocs_lock);
+	if (ret)
+		return ret;
+	ret = rocs_event_check(&failed);
+	if (ret)
+		pr_warn_ratelimited("rocs/enabled: this machine does not have the event of rocs/events/%s (error %d): write the description of another event there\n",
+				    rocs_event_names[failed], ret);
+	mutex_unlock(&rocs_lock);
+	return ret ? -ENXIO : 0;
+}
+
+/**
+ * rocs_enable() - switch the policy on or off
+ * @on: true to switch it on.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EINTR if a signal came before anything changed, -ENXIO if perf does
+ * not have the events, -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the
+ * address map has one color, -ERANGE if the share of the colors is none.
+ */
+int rocs_enable(bool on)
+{
+	int ret;
+
+	if (on == rocs_enabled())
+		return 0;
+	if (on) {
+		ret = check_events() ?: mcube_policy_enable(&policy);
+		if (!ret)
+			mod_delayed_work(queue, &tick, 0);
+		return ret;
+	}
+	/* While the partition is there, its pages can be told. */
+	ret = mutex_lock_interruptible(&rocs_lock);
+	if (ret)
+		return ret;
+	remove_targets(true, 0);
+	mutex_unlock(&rocs_lock);
+	return mcube_policy_disable(&policy);
+}
+
+/**
+ * rocs_enabled() - is the policy on?
+ *
+ * Return: true if the policy is on; that can change at once.
+ */
+bool rocs_enabled(void)
+{
+	return mcube_policy_enabled(&policy);
+}
+
+/**
+ * rocs_set_reserve() - set which share of the colors is requested
+ * @share: in sixteenths of all colors, 1..MCUBE_RESERVE_MAX.
+ *
+ * Context: process, sleeps.
+ * Return: 0, -EBUSY while the policy is on, or -EINTR.
+ */
+int rocs_set_reserve(unsigned int share)
+{
+	int ret = mcube_policy_lock_interruptible();
+
+	if (ret)
+		return ret;
+	if (mcube_policy_enabled(&policy))
+		ret = -EBUSY;
+	else
+		rocs_config.reserve = share;
+	mcube_policy_unlock();
+	return ret;
+}
+
+/**
+ * rocs_set_event() - describe an event
+ * @e: the event.
+ * @desc: its description.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ * Return: 0, or -EBUSY while the policy is on.
+ */
+int rocs_set_event(enum rocs_event e, const struct rocs_event_desc *desc)
+{
+	if (rocs_enabled())
+		return -EBUSY;
+	rocs_config.event[e] = *desc;
+	return 0;
+}
+
+/**
+ * rocs_control_init() - make what the tick needs
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rocs_control_init(void)
+{
+	int ret;
+
+	/* Nothing moves while the system suspends. */
+	queue = alloc_workqueue("mcube_rocs", WQ_UNBOUND | WQ_FREEZABLE, 1);
+	if (!queue)
+		return -ENOMEM;
+	ret = rocs_sample_init(wake);
+	if (ret)
+		destroy_workqueue(queue);
+	return ret;
+}
+
+/**
+ * rocs_control_exit() - switch off, and undo rocs_control_init()
+ *
+ * Context: process, sleeps; nobody can switch the policy on any more.
+ */
+void rocs_control_exit(void)
+{
+	scoped_guard(mutex, &rocs_lock)
+		remove_targets(true, 0);
+	mcube_policy_remove(&policy);
+	/* The policy is off: the last tick removes the targets that came meanwhile. */
+	mod_delayed_work(queue, &tick, 0);
+	flush_delayed_work(&tick);
+	rocs_sample_stop();
+	cancel_delayed_work_sync(&tick);
+	rocs_sample_exit();
+	destroy_workqueue(queue);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ROCS: pages go to the pollute partition and back
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * The plan says how many pages from the top of the miss-rate stack shall be in the
+ * partition.  Pages move from where the last move ended:
+ *
+ *   stack   0 . . . . . . . in . . . . . . . . mapped . . . . . nr_stack
+ *           in the partition   [ move these in )
+ *
+ *           0 . . . . mapped . . . . . . . in . . . . . . . . . nr_stack
+ *                     [ move these out     )
+ *
+ * A page that is already on its side stays: the allocator's mcube_recolor_mm() looks
+ * at its color.  So a page that the process has freed and allocated anew does no
+ * harm, nor does a page that could not move: it is counted, and left.
+ *
+ * All targets together move pages_per_second pages at most.  A page that moves costs
+ * a copy and the lines of the copy.
+ */
+
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/mm_types.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include "../../../mm/mcube/alloc/recolor.h"
+#include "internal.h"
+
+#include <trace/events/mcube_rocs.h>
+
+/* Pages of a target in a tick; the next target waits. */
+#define TICK_PAGES	1024U
+
+/* A process that is removed may keep its memory busy for so many jiffies. */
+#define TRIES_MAX	100U
+
+static DEFINE_MCUBE_RECOLOR_BUDGET(budget);
+
+/*
+ * Move the next pages of a target, @nr at most.
+ * Return: number of pages that were tried; 0 if the memory of the process is busy.
+ */
+static u32 move_batch(struct rocs_target *t, struct mm_struct *mm, u32 nr)
+{
+	bool in = t->in < t->plan.mapped;
+	u32 from = in ? t->in : t->in - nr, i;
+	unsigned long addr[MCUBE_RECOLOR_BATCH];
+	struct mcube_recolor_result result = { };
+
+	for (i = 0; i < nr; i++)
+		addr[i] = t->stack[from + i].page << PAGE_SHIFT;
+	if (mcube_recolor_mm(mm, addr, nr,
+			     in ? MCUBE_RECOLOR_POLLUTE : MCUBE_RECOLOR_SPREAD,
+			     in && rocs_config.split_thp, &t->next, &result))
+		return 0;
+	t->in = in ? from + nr : from;
+	rocs_count(in ? ROCS_STAT_MOVED_IN : ROCS_STAT_MOVED_OUT, result.moved);
+	rocs_count(ROCS_STAT_REFUSED, result.refused);
+	rocs_count(ROCS_STAT_SPLIT, result.split);
+	trace_mcube_rocs_move(pid_nr(t->pid), in, result.moved, result.there,
+			      result.refused);
+	return nr;
+}
+
+static u32 left(const struct rocs_target *t)
+{
+	u32 mapped = min(t->plan.mapped, t->nr_stack);
+
+	return max(t->in, mapped) - min(t->in, mapped);
+}
+
+/**
+ * rocs_move_some() - move pages as the plan says
+ * @t: the target.
+ * @mm: its memory; the caller holds mm_users.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ * Return: true if all pages are where the plan wants them.
+ */
+bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm)
+{
+	u32 tried, nr;
+
+	for (tried = 0; left(t) && tried < TICK_PAGES; tried += nr) {
+		nr = mcube_recolor_grant(&budget, rocs_config.pages_per_second,
+					 min(left(t), MCUBE_RECOLOR_BATCH));
+		if (!nr || !move_batch(t, mm, nr))
+			return false;
+		cond_resched();
+	}
+	return !left(t);
+}
+
+/**
+ * rocs_move_out_all() - move all pages of a target out of the partition
+ * @t: the target, which is being removed.
+ *
+ * The rate is not limited: somebody waits.  Stops at a fatal signal.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ */
+void rocs_move_out_all(struct rocs_target *t)
+{
+	u32 tries = 0;
+
+	t->plan.mapped = 0;
+	if (!left(t) || !mmget_not_zero(t->mm))
+		return;
+	while (left(t) && tries < TRIES_MAX && !fatal_signal_pending(current)) {
+		if (move_batch(t, t->mm, min(left(t), MCUBE_RECOLOR_BATCH))) {
+			tries = 0;
+			cond_resched();
+		} else {
+			tries++;
+			/* The process changes its mappings. */
+			schedule_timeout_uninterruptible(1);
+		}
+	}
+	mmput_async(t->mm);
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ROCS: hardware prefetchers pause while accesses are sampled
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A line that a prefetcher brought in counts as a hit when the program uses it, so
+ * streams, which pollute most, would look as if they hit the cache.  While at least
+ * one process is profiled, the prefetchers of all CPUs are off:
+ *
+ *   rocs_prefetch_profiles(1)    first profile:  set the bits that were clear
+ *   rocs_prefetch_profiles(-1)   last profile:   clear these bits again
+ *
+ * Which bits of which register switch prefetchers is a matter of the model, and is
+ * written here only for models whose documents say it: MSR 0x1a4 of Intel's cores
+ * (bits 0 to 3: L2 stream, L2 adjacent line, L1 next line, L1 by instruction), MSR
+ * 0xc0000108 of AMD's from Zen 4 on (bits 0 to 3 and 5).  Guests mostly may not write
+ * these registers, so the setting is off in guests by default.
+ *
+ * CPUs that come meanwhile get the bits set, CPUs that go get them cleared.  Before
+ * suspend the prefetchers come back, and firmware sets the register on resume.
+ *
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 4.1 (prefetching was disabled).
+ */
+
+#include <linux/bits.h>
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/smp.h>
+#include <linux/suspend.h>
+
+#include <asm/cpu_device_id.h>
+#include <asm/cpufeature.h>
+#include <asm/intel-family.h>
+#include <asm/msr.h>
+
+#include "internal.h"
+
+/**
+ * struct switches - where the prefetchers of a CPU are switched
+ * @msr: the register.
+ * @off: bits that switch prefetchers off.
+ */
+struct switches {
+	u32 msr;
+	u64 off;
+};
+
+static const struct switches intel = { .msr = 0x1a4, .off = 0xf };
+static const struct switches amd = { .msr = 0xc0000108, .off = 0x2f };
+
+static const struct x86_cpu_id models[] = {
+	X86_MATCH_VFM(INTEL_HASWELL,		&intel),
+	X86_MATCH_VFM(INTEL_HASWELL_L,		&intel),
+	X86_MATCH_VFM(INTEL_HASWELL_X,		&intel),
+	X86_MATCH_VFM(INTEL_BROADWELL,		&intel),
+	X86_MATCH_VFM(INTEL_BROADWELL_D,	&intel),
+	X86_MATCH_VFM(INTEL_BROADWELL_X,	&intel),
+	X86_MATCH_VFM(INTEL_SKYLAKE,		&intel),
+	X86_MATCH_VFM(INTEL_SKYLAKE_L,		&intel),
+	X86_MATCH_VFM(INTEL_SKYLAKE_X,		&intel),
+	X86_MATCH_VFM(INTEL_KABYLAKE,		&intel),
+	X86_MATCH_VFM(INTEL_KABYLAKE_L,		&intel),
+	X86_MATCH_VFM(INTEL_COMETLAKE,		&intel),
+	X86_MATCH_VFM(INTEL_ICELAKE_X,		&intel),
+	X86_MATCH_VFM(INTEL_ICELAKE_D,		&intel),
+	X86_MATCH_VFM(INTEL_SAPPHIRERAPIDS_X,	&intel),
+	X86_MATCH_VFM(INTEL_EMERALDRAPIDS_X,	&intel),
+	X86_MATCH_VENDOR_FAM_FEATURE(AMD, 0x19, X86_FEATURE_ZEN4, &amd),
+	X86_MATCH_VENDOR_FAM_FEATURE(AMD, 0x1a, X86_FEATURE_ZEN5, &amd),
+	{ }
+};
+
+/* Bits that this file set, by CPU; touched on that CPU with interrupts off. */
+static DEFINE_PER_CPU(u64, bits_set);
+
+/* Taken with the locks of CPU hotplug held. */
+static DEFINE_MUTEX(pause_lock);
+static const struct switches *switches;	/* NULL: not known */
+static unsigned int pausing;		/* profiles in progress */
+static bool paused;			/* the bits are set */
+static bool suspending;
+static int hotplug_state = -1;
+
+static void set_bits(void *unused)
+{
+	u64 old;
+
+	if (__this_cpu_read(bits_set) || rdmsrl_safe(switches->msr, &old))
+		return;
+	if (!wrmsrl_safe(switches->msr, old | switches->off))
+		__this_cpu_write(bits_set, ~old & switches->off);
+}
+
+static void clear_bits(void *unused)
+{
+	u64 mine = __this_cpu_read(bits_set), old;
+
+	if (mine && !rdmsrl_safe(switches->msr, &old))
+		wrmsrl_safe(switches->msr, old & ~mine);
+	__this_cpu_write(bits_set, 0);
+}
+
+/* Make the registers be what the state wants; CPUs do not come or go. */
+static void update(void)
+{
+	bool want = pausing && !suspending && READ_ONCE(rocs_config.prefetch_off);
+
+	lockdep_assert_held(&pause_lock);
+	if (want == paused)
+		return;
+	paused = want;
+	on_each_cpu(want ? set_bits : clear_bits, NULL, 1);
+}
+
+static int cpu_comes(unsigned int cpu)
+{
+	guard(mutex)(&pause_lock);
+	if (paused)
+		smp_call_function_single(cpu, set_bits, NULL, 1);
+	return 0;
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+	guard(mutex)(&pause_lock);
+	if (paused)
+		smp_call_function_single(cpu, clear_bits, NULL, 1);
+	return 0;
+}
+
+static int pm_notify(struct notifier_block *nb, unsigned long action, void *data)
+{
+	bool begin = action == PM_SUSPEND_PREPARE || action == PM_HIBERNATION_PREPARE;
+
+	if (!begin && action != PM_POST_SUSPEND && action != PM_POST_HIBERNATION)
+		return NOTIFY_DONE;
+	cpus_read_lock();
+	scoped_guard(mutex, &pause_lock) {
+		suspending = begin;
+		update();
+	}
+	cpus_read_unlock();
+	return NOTIFY_OK;
+}
+
+static struct notifier_block pm_nb = { .notifier_call = pm_notify };
+
+/**
+ * rocs_prefetch_known() - is it known how prefetchers are switched?
+ *
+ * Return: true if the model of the processor is known.
+ */
+bool rocs_prefetch_known(void)
+{
+	return switches;
+}
+
+/**
+ * rocs_prefetch_profiles() - profiles begin or end, or the setting has changed
+ * @more: profiles that begin; negative if profiles end.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ */
+void rocs_prefetch_profiles(int more)
+{
+	if (!switches)
+		return;
+	cpus_read_lock();
+	scoped_guard(mutex, &pause_lock) {
+		pausing += more;
+		update();
+	}
+	cpus_read_unlock();
+}
+
+/**
+ * rocs_prefetch_init() - find out how prefetchers are switched
+ *
+ * Return: 0 or an error.
+ */
+int rocs_prefetch_init(void)
+{
+	const struct x86_cpu_id *id = x86_match_cpu(models);
+
+	if (!id)
+		return 0;
+	hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "mcube/rocs:online",
+					  cpu_comes, cpu_goes);
+	if (hotplug_state < 0)
+		return hotplug_state;
+	register_pm_notifier(&pm_nb);
+	switches = (const struct switches *)id->driver_data;
+	rocs_config.prefetch_off = !boot_cpu_has(X86_FEATURE_HYPERVISOR);
+	return 0;
+}
+
+/**
+ * rocs_prefetch_exit() - end what rocs_prefetch_init() began
+ *
+ * No profile is in progress.
+ */
+void rocs_prefetch_exit(void)
+{
+	if (!switches)
+		return;
+	unregister_pm_notifier(&pm_nb);
+	cpuhp_remove_state(hotplug_state);
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ROCS: a process and its counters
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *   struct rocs_target         struct rocs_thread          perf
+ *   mm, plan, profile    --->  task                  --->  cycles, instructions,
+ *   total counts                events                     refs, misses
+ *                                                          sampled, in a profile:
+ *                                                          hits, misses
+ *
+ * Each look finds the threads of the process, makes events for new threads, adds what
+ * was counted since the last look to the totals, and lets go of threads that have
+ * ended.  Events that perf hands on to new threads by itself (inherit) would save the
+ * look for threads; but nobody can tell then whether a thread that was being created
+ * while events were made has events or not.
+ *
+ * A target does not keep the memory of its process alive: it holds the mm_struct by
+ * mmgrab(), and each use of the memory begins with mmget_not_zero().  A process that
+ * executes another program has another mm, and is a new target.
+ *
+ * Differences from the paper (Soares, Tam and Stumm, MICRO 2008): the paper has one
+ * single-threaded process.
+ */
+
+#include <linux/err.h>
+#include <linux/list.h>
+#include <linux/perf_event.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+#include "period.h"
+
+#include <trace/events/mcube_rocs.h>
+
+/* A profile begins with room for 3072 pages. */
+#define FIRST_SLOTS	4096U
+
+/* Sampling period of the first window; later windows follow the budget. */
+#define FIRST_PERIOD	1024U
+
+static void release_event(struct rocs_thread *th, enum rocs_event e)
+{
+	if (th->event[e])
+		perf_event_release_kernel(th->event[e]);
+	th->event[e] = NULL;
+}
+
+static void thread_release(struct rocs_target *t, struct rocs_thread *th)
+{
+	enum rocs_event e;
+
+	for (e = 0; e < ROCS_NR_EVENTS; e++)
+		release_event(th, e);
+	put_task_struct(th->task);
+	list_del(&th->node);
+	t->nr_threads--;
+	kfree(th);
+}
+
+static int create_event(struct rocs_target *t, struct rocs_thread *th,
+			enum rocs_event e)
+{
+	struct perf_event *event;
+
+	if (!rocs_config.event[e].used || th->event[e])
+		return 0;
+	event = rocs_event_create(e, th->task, t->period, t->nr);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	th->event[e] = event;
+	return 0;
+}
+
+/* Sampled events of a thread, all or none. */
+static int thread_sample(struct rocs_target *t, struct rocs_thread *th, bool on)
+{
+	enum rocs_event e;
+	int ret = 0;
+
+	for (e = ROCS_NR_COUNTERS; e < ROCS_NR_EVENTS && on && !ret; e++)
+		ret = create_event(t, th, e);
+	for (e = ROCS_NR_COUNTERS; e < ROCS_NR_EVENTS && (!on || ret); e++)
+		release_event(th, e);
+	return ret;
+}
+
+/*
+ * Add a thread with its counters.  A thread that ends at this moment has no events,
+ * and a thread whose events perf refuses is not counted: the next look tries again.
+ */
+static void thread_add(struct rocs_target *t, struct task_struct *task)
+{
+	struct rocs_thread *th = kzalloc(sizeof(*th), GFP_KERNEL);
+	enum rocs_event e;
+	int ret = 0;
+
+	if (!th)
+		return;
+	th->task = get_task_struct(task);
+	th->seen = true;
+	list_add_tail(&th->node, &t->threads);
+	t->nr_threads++;
+	for (e = 0; e < ROCS_NR_COUNTERS && !ret; e++)
+		ret = create_event(t, th, e);
+	if (!ret && t->plan.state == ROCS_PROFILE)
+		ret = thread_sample(t, th, true);
+	if (ret)
+		thread_release(t, th);
+}
+
+/* What was counted since the last reading, as if the event had run all the time. */
+static u64 read_event(struct rocs_thread *th, enum rocs_event e)
+{
+	u64 enabled, running, count, more;
+
+	count = perf_event_read_value(th->event[e], &enabled, &running);
+	more = count - th->read[e].count;
+	if (running - th->read[e].running < enabled - th->read[e].enabled &&
+	    running != th->read[e].running)
+		more = mul_u64_u64_div_u64(more, enabled - th->read[e].enabled,
+					   running - th->read[e].running);
+	th->read[e].count = count;
+	th->read[e].enabled = enabled;
+	th->read[e].running = running;
+	return more;
+}
+
+static void thread_read(struct rocs_target *t, struct rocs_thread *th)
+{
+	u64 ran = READ_ONCE(th->task->se.sum_exec_runtime);
+
+	/* To read an event of a running thread interrupts its CPU. */
+	if (ran == th->ran && !task_is_running(th->task))
+		return;
+	th->ran = ran;
+	t->total.cycles += read_event(th, ROCS_CYCLES);
+	t->total.instructions += read_event(th, ROCS_INSTRUCTIONS);
+	t->total.refs += read_event(th, ROCS_REFS);
+	t->total.misses += read_event(th, ROCS_MISSES);
+}
+
+static struct rocs_thread *find_thread(struct rocs_target *t,
+				       const struct task_struct *task)
+{
+	struct rocs_thread *th;
+
+	list_for_each_entry(th, &t->threads, node)
+		if (th->task == task)
+			return th;
+	return NULL;
+}
+
+/*
+ * Mark the threads that still live, and collect new threads, each with a reference.
+ * Return: number of new threads.
+ */
+static unsigned int find_threads(struct rocs_target *t, struct task_struct **new,
+				 unsigned int room)
+{
+	struct task_struct *leader, *task;
+	struct rocs_thread *th;
+	unsigned int nr = 0;
+
+	rcu_read_lock();
+	leader = pid_task(t->pid, PIDTYPE_TGID);
+	if (leader) {
+		for_each_thread(leader, task) {
+			if (READ_ONCE(task->flags) & PF_EXITING)
+				continue;
+			th = find_thread(t, task);
+			if (th)
+				th->seen = true;
+			else if (nr < room)
+				new[nr++] = get_task_struct(task);
+		}
+	}
+	rcu_read_unlock();
+	return nr;
+}
+
+/**
+ * rocs_target_look() - find the threads of a target and read its counters
+ * @t: the target.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ */
+void rocs_target_look(struct rocs_target *t)
+{
+	struct task_struct *new[16];
+	struct rocs_thread *th, *next;
+	unsigned int nr, i, room;
+
+	list_for_each_entry(th, &t->threads, node)
+		th->seen = false;
+	/* A process that makes many threads at once is found out within a few looks. */
+	room = min_t(unsigned int, ARRAY_SIZE(new), ROCS_THREADS_MAX - t->nr_threads);
+	nr = find_threads(t, new, room);
+	list_for_each_entry_safe(th, next, &t->threads, node) {
+		thread_read(t, th);
+		if (!th->seen)
+			thread_release(t, th);
+	}
+	for (i = 0; i < nr; i++) {
+		thread_add(t, new[i]);
+		put_task_struct(new[i]);
+	}
+}
+
+/**
+ * rocs_target_set_period() - set the sampling period of a target
+ * @t: the target.
+ * @period: events between two samples.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ */
+void rocs_target_set_period(struct rocs_target *t, u32 period)
+{
+	struct rocs_thread *th;
+	enum rocs_event e;
+
+	if (period == t->period)
+		return;
+	t->period = period;
+	list_for_each_entry(th, &t->threads, node)
+		for (e = ROCS_NR_COUNTERS; e < ROCS_NR_EVENTS; e++)
+			if (th->event[e])
+				perf_event_period(th->event[e], period);
+}
+
+/**
+ * rocs_target_sample() - begin or end to sample the accesses of a target
+ * @t: the target.
+ * @on: true to begin.
+ *
+ * A profile begins empty, and goes when sampling ends: its stack stays.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ * Return: 0, or an error; nothing is sampled then.
+ */
+int rocs_target_sample(struct rocs_target *t, bool on)
+{
+	struct rocs_thread *th;
+	struct rocs_page *slot;
+	int ret = 0;
+
+	if (on) {
+		slot = kvmalloc_array(FIRST_SLOTS, sizeof(*slot), GFP_KERNEL);
+		if (!slot)
+			return -ENOMEM;
+		rocs_profile_init(&t->profile, slot, FIRST_SLOTS);
+		t->samples = 0;
+	}
+	list_for_each_entry(th, &t->threads, node) {
+		ret = thread_sample(t, th, on && !ret) ?: ret;
+		if (ret == -ESRCH)	/* the thread has ended */
+			ret = 0;
+	}
+	if (ret) {
+		list_for_each_entry(th, &t->threads, node)
+			thread_sample(t, th, false);
+	}
+	if (!on || ret) {
+		kvfree(t->profile.slot);
+		t->profile = (struct rocs_profile){ };
+	}
+	return ret;
+}
+
+/**
+ * rocs_target_find() - the target that a process is
+ * @pid: the process.
+ *
+ * Context: rocs_lock held.
+ * Return: the target, or NULL.
+ */
+struct rocs_target *rocs_target_find(const struct pid *pid)
+{
+	unsigned int i;
+
+	for (i = 0; i < ROCS_TARGETS_MAX; i++)
+		if (rocs_targets[i] && rocs_targets[i]->pid == pid)
+			return rocs_targets[i];
+	return NULL;
+}
+
+/**
+ * rocs_target_gone() - has the process ended, or does it run another program?
+ * @t: the target.
+ *
+ * Return: true if the memory of the target is not that of its process.
+ */
+bool rocs_target_gone(const struct rocs_target *t)
+{
+	const struct task_struct *leader;
+	bool gone = true;
+	const struct task_struct *task;
+
+	rcu_read_lock();
+	leader = pid_task(t->pid, PIDTYPE_TGID);
+	if (leader) {
+		/* The leader may end before other threads. */
+		for_each_thread(leader, task) {
+			if (READ_ONCE(task->mm) == t->mm)
+				gone = false;
+		}
+	}
+	rcu_read_unlock();
+	return gone;
+}
+
+/**
+ * rocs_target_add() - make a process a target
+ * @leader: leader of the process, referenced by the caller.
+ * @why: why it becomes a target.
+ * @epoch: epoch of the policy.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ * Return: the target; -ENOSPC if there are too many targets, -ESRCH if the process
+ * has no memory, -ENOMEM.
+ */
+struct rocs_target *rocs_target_add(struct task_struct *leader, enum rocs_why why,
+				    unsigned int epoch)
+{
+	struct mm_struct *mm = get_task_mm(leader);
+	struct rocs_target *t;
+	unsigned int nr = 0;
+
+	/* get_task_mm() refuses kernel threads. */
+	if (!mm)
+		return ERR_PTR(-ESRCH);
+	while (nr < ROCS_TARGETS_MAX && rocs_targets[nr])
+		nr++;
+	t = nr < ROCS_TARGETS_MAX ? kzalloc(sizeof(*t), GFP_KERNEL) : ERR_PTR(-ENOSPC);
+	if (IS_ERR_OR_NULL(t)) {
+		mmput(mm);
+		return t ?: ERR_PTR(-ENOMEM);
+	}
+	t->nr = nr;
+	t->epoch = epoch;
+	t->why = why;
+	t->pid = get_task_pid(leader, PIDTYPE_TGID);
+	t->mm = mm;
+	mmgrab(mm);
+	mmput(mm);
+	get_task_comm(t->comm, leader);
+	INIT_LIST_HEAD(&t->threads);
+	t->period = FIRST_PERIOD;
+	rocs_plan_init(&t->plan);
+	rocs_targets[nr] = t;
+	rocs_target_look(t);
+	rocs_count(ROCS_STAT_TARGETS, 1);
+	trace_mcube_rocs_target(pid_nr(t->pid), why, true);
+	return t;
+}
+
+/**
+ * rocs_target_remove() - let go of a process
+ * @t: the target; freed.
+ *
+ * Pages of the process that are in the partition move out, unless the process has
+ * ended.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ */
+void rocs_target_remove(struct rocs_target *t)
+{
+	struct rocs_thread *th, *next;
+
+	trace_mcube_rocs_target(pid_nr(t->pid), t->why, false);
+	if (t->plan.state == ROCS_PROFILE)
+		rocs_prefetch_profiles(-1);
+	list_for_each_entry_safe(th, next, &t->threads, node)
+		thread_release(t, th);
+	/* No CPU writes samples of this target any more: read the last ones. */
+	rocs_sample_drain();
+	rocs_move_out_all(t);
+	rocs_targets[t->nr] = NULL;
+	mmdrop(t->mm);
+	put_pid(t->pid);
+	kvfree(t->profile.slot);
+	kvfree(t->stack);
+	kfree(t);
+}
