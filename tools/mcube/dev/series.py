@@ -4,7 +4,7 @@
 
   emit    build/series/: cover letter and numbered mails for git am
   check   git am on several 6.12.y point releases of the archive
-  bisect  link a tiny kernel at every commit, with all options on and off
+  bisect  link a tiny kernel and its modules at every commit, all options on and off
 
 All three commands renew the branch first; see branch.py.
 """
@@ -136,7 +136,7 @@ def bisect(only):
             try:
                 out = BUILD / f"bisect/{way}"
                 kbuild.configure(tree, out, fragments, log, missing_ok=every - symbols)
-                kbuild.kmake(tree, out, "vmlinux", log=log)
+                kbuild.kmake(tree, out, "vmlinux", "modules", log=log)
             except Failure as e:
                 failed.append(f"{patch.name} ({way})")
                 say(f"not ok: {e}")
