@@ -68,6 +68,73 @@ is()
 
 user() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 
+# Let modprobe find the module of ROCS, if the guest was given the module
+modules()
+{
+	if [ -f /lib/modules/mcube_rocs.ko ]; then
+		mkdir -p "/lib/modules/$(uname -r)"
+		cp /lib/modules/mcube_rocs.ko "/lib/modules/$(uname -r)/"
+		depmod
+		return
+	fi
+	count=$((count + 1))
+	echo "ok $count rocs: with the module # SKIP there is no /lib/modules/mcube_rocs.ko"
+	return 1
+}
+
+# ROCS from the start to a search: dd clears a buffer of 4 MiB again and again
+rocs_modelled()
+{
+	dd if=/dev/zero of=/dev/null bs=4M &
+	run mcube rocs on --pid $! --alloc
+	says "rocs on: events of the model" 0 "events: model" "alloc/enabled: 0 -> 1" "ROCS is on"
+	is "rocs on: the kernel has it" rocs/enabled 1
+	echo 20000 >$S/rocs/window_kcycles
+	echo 200 >$S/rocs/budget
+	echo 20 >$S/rocs/tick_ms
+	for ((i = 0; i < 120; i++)); do
+		run mcube rocs --json
+		[[ $out == *'"state": "search"'* || $out == *'"state": "hold"'* ]] && break
+		sleep 1
+	done
+	holds "rocs: the target is profiled" "
+		[t['pid'] for t in d['targets']] == [$!] and d['targets'][0]['stack'] > 500
+		and d['targets'][0]['step'] == d['targets'][0]['stack'] // 32
+		and d['targets'][0]['comm'] == 'dd' and d['targets'][0]['miss_rate'] > 0.25
+		and 0 < d['targets'][0]['ipc'] < 1 and d['partition']['colors'] == 2
+		and d['counters']['samples'] > 500"
+	run mcube rocs profile --pid $! --json
+	holds "rocs profile: the buffer, and no page twice" "
+		len(d['pages']) == d['stack'] == len({p['address'] for p in d['pages']})
+		and sum(r['pages'] for r in d['regions']) == d['stack']
+		and max(r['pages'] for r in d['regions']) > 0.9 * d['stack']"
+	run mcube rocs
+	says "rocs: for people" 0 "ROCS is on" "pids $!" "2 of 32 colors" "moved_in"
+	run mcube rocs on --events intel
+	says "rocs on: other events while on" 1 "is on with other events" "mcube rocs off"
+	run mcube rocs off
+	says "rocs off" 0 "have left the pollute partition"
+	is "rocs off: the kernel has it" rocs/enabled 0
+	kill $!
+}
+
+# A clear message, and nothing half on
+rocs_without_pmu()
+{
+	run mcube rocs on --auto --alloc --events intel
+	says "rocs on: the machine has no such event" 1 "rocs/events/cycles" "all settings are as before" \
+		"a virtual machine needs a PMU"
+	is "rocs on: not on" rocs/enabled 0
+	is "rocs on: the allocator is as before" alloc/enabled 0
+	is "rocs on: the choice is as before" rocs/auto 0
+	run mcube rocs
+	says "rocs: off" 0 "ROCS is off" "no targets" "moved_in"
+	run mcube apply rocs
+	says "apply rocs" 1 "does not have the event" "all settings are as before"
+	run mcube rocs off
+	says "rocs off already" 0 "off already"
+}
+
 colors=$(cat $S/map/color_map) banks=$(cat $S/map/bank_map)
 echo "TAP version 13"
 
@@ -91,7 +158,10 @@ if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
 			(0.5 if r["together"] else -0.5) * r["counts"]["misses"]
 			for r in d["runs"] if r["policy"] == p) for p in ("off", "m3"))'
 	run mcube check
-	says "check: modelled" 0 "costs are modelled cycles" "machine '"
+	says "check: modelled" 0 "costs are modelled cycles" "machine '" "rocs': model, "
+
+	run mcube off
+	if modules; then rocs_modelled; fi
 	run mcube off
 	run mcube map set --color "$colors" --bank "$banks"
 	echo "# $count tests, $failed failed"
@@ -277,6 +347,18 @@ says "corun: the policy is as before after an interrupt" 0 "profile in force: m3
 run mcube corun --victim true --with true
 says "corun: an emulated CPU without a model" 1 "CPU is emulated" "--events"
 run mcube off
+
+# ROCS, on a machine without a PMU
+
+run mcube rocs
+says "rocs: not loaded" 1 "its module is not loaded" "'mcube rocs on'"
+run mcube rocs on --auto --events intel
+says "rocs on: allocator off" 1 "the mcube allocator is off" "--alloc"
+run mcube rocs on --auto --alloc
+says "rocs on: no events for this machine" 1 "no set of events is for this processor" "--events"
+run mcube rocs on --auto --alloc --events intel
+says "rocs on: no module" 1 "mcube_rocs cannot be loaded" "what to do:"
+if modules; then rocs_without_pmu; fi
 
 # a normal user
 
