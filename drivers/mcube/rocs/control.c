@@ -41,6 +41,9 @@ static struct mcube_policy policy;
 /* Written with the policy lock held. */
 static unsigned int epoch;
 
+/* The policy is being switched off: no target comes.  Guarded by rocs_lock. */
+static bool closing;
+
 static unsigned int colors_of(const struct mcube_map *map)
 {
 	return map->color.nr_values * rocs_config.reserve / MCUBE_SHARES;
@@ -88,6 +91,7 @@ static void tick_fn(struct work_struct *work)
 
 	guard(mutex)(&rocs_lock);
 	rocs_sample_drain();
+	on = on && !closing;
 	remove_targets(!on, now);
 	if (!on)
 		return;
@@ -113,11 +117,30 @@ static int check_events(void)
 	if (ret)
 		return ret;
 	ret = rocs_event_check(&failed);
-	if (ret)
+	if (ret == -EDESTADDRREQ)
+		pr_warn_ratelimited("rocs/enabled: write the description of an event to rocs/events/%s\n",
+				    rocs_event_names[failed]);
+	else if (ret)
 		pr_warn_ratelimited("rocs/enabled: this machine does not have the event of rocs/events/%s (error %d): write the description of another event there\n",
 				    rocs_event_names[failed], ret);
 	mutex_unlock(&rocs_lock);
 	return ret ? -ENXIO : 0;
+}
+
+/* While the partition is there, its pages can be told. */
+static void close_targets(void)
+{
+	closing = true;
+	remove_targets(true, 0);
+}
+
+/* The tick has stopped, unless a signal came before the policy was off. */
+static void reopen(void)
+{
+	scoped_guard(mutex, &rocs_lock)
+		closing = false;
+	if (rocs_enabled())
+		mod_delayed_work(queue, &tick, 0);
 }
 
 /**
@@ -141,13 +164,14 @@ int rocs_enable(bool on)
 			mod_delayed_work(queue, &tick, 0);
 		return ret;
 	}
-	/* While the partition is there, its pages can be told. */
 	ret = mutex_lock_interruptible(&rocs_lock);
 	if (ret)
 		return ret;
-	remove_targets(true, 0);
+	close_targets();
 	mutex_unlock(&rocs_lock);
-	return mcube_policy_disable(&policy);
+	ret = mcube_policy_disable(&policy);
+	reopen();
+	return ret;
 }
 
 /**
@@ -224,11 +248,8 @@ int rocs_control_init(void)
 void rocs_control_exit(void)
 {
 	scoped_guard(mutex, &rocs_lock)
-		remove_targets(true, 0);
+		close_targets();
 	mcube_policy_remove(&policy);
-	/* The policy is off: the last tick removes the targets that came meanwhile. */
-	mod_delayed_work(queue, &tick, 0);
-	flush_delayed_work(&tick);
 	rocs_sample_stop();
 	cancel_delayed_work_sync(&tick);
 	rocs_sample_exit();

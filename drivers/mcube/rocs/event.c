@@ -130,23 +130,22 @@ int rocs_event_show(char *buf, const struct rocs_event_desc *desc)
  */
 static int hit_by_source(u64 source, int fallback)
 {
+	const u64 memory = PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 |
+			   PERF_MEM_LVL_REM_RAM2 | PERF_MEM_LVL_REM_CCE1 |
+			   PERF_MEM_LVL_REM_CCE2;
 	union perf_mem_data_src src = { .val = source };
 
-	if (src.mem_lvl_num == PERF_MEM_LVLNUM_L3)
-		return src.mem_lvl & PERF_MEM_LVL_MISS ? 0 : 1;
-	if (src.mem_lvl_num == PERF_MEM_LVLNUM_RAM ||
-	    src.mem_lvl_num == PERF_MEM_LVLNUM_PMEM ||
-	    src.mem_lvl_num == PERF_MEM_LVLNUM_CXL || src.mem_remote)
-		return 0;
-	if (src.mem_lvl & (PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 |
-			   PERF_MEM_LVL_REM_RAM2 | PERF_MEM_LVL_REM_CCE1 |
-			   PERF_MEM_LVL_REM_CCE2))
-		return 0;
-	if (src.mem_lvl & PERF_MEM_LVL_L3)
-		return src.mem_lvl & PERF_MEM_LVL_MISS ? 0 : 1;
 	if (src.mem_lvl & (PERF_MEM_LVL_L1 | PERF_MEM_LVL_L2 | PERF_MEM_LVL_LFB))
 		return -1;
-	return fallback;
+	/* AMD marks its own last level as a remote cache as well. */
+	if (src.mem_lvl & PERF_MEM_LVL_L3 || src.mem_lvl_num == PERF_MEM_LVLNUM_L3)
+		return !(src.mem_lvl & PERF_MEM_LVL_MISS);
+	if (src.mem_lvl & memory || src.mem_lvl_num == PERF_MEM_LVLNUM_RAM ||
+	    src.mem_lvl_num == PERF_MEM_LVLNUM_PMEM ||
+	    src.mem_lvl_num == PERF_MEM_LVLNUM_CXL)
+		return 0;
+	/* AMD does not say which level a store reached. */
+	return src.mem_op & PERF_MEM_OP_STORE ? -1 : fallback;
 }
 
 /* The context of a sampled event: number of the target, and the kind of the event. */
@@ -162,6 +161,7 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
 	unsigned long context = (unsigned long)event->overflow_handler_context;
 	int hit = context & 1;
 
+	rocs_sample_taken(context >> 1);
 	if (!(data->sample_flags & PERF_SAMPLE_ADDR) || !data->addr ||
 	    data->addr >= TASK_SIZE_MAX)
 		return;
@@ -222,8 +222,8 @@ struct perf_event *rocs_event_create(enum rocs_event e, struct task_struct *task
  * @failed: set to the event that it does not have.
  *
  * Context: process, sleeps, rocs_lock held.
- * Return: 0, or the error by which perf refused an event; -ENOENT if an event that
- * is needed has no description.
+ * Return: 0, or the error by which perf refused an event; -EDESTADDRREQ if an event
+ * that is needed has no description.
  */
 int rocs_event_check(enum rocs_event *failed)
 {
@@ -236,7 +236,7 @@ int rocs_event_check(enum rocs_event *failed)
 		*failed = e;
 		if (!rocs_config.event[e].used) {
 			if (e < ROCS_NR_COUNTERS || !sampled)
-				return -ENOENT;
+				return -EDESTADDRREQ;
 			continue;
 		}
 		event = rocs_event_create(e, current, ROCS_PERIOD_MAX, 0);

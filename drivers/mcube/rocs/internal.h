@@ -206,7 +206,7 @@ enum rocs_why {
  * @total: counts since it became a target.
  * @begin: @total when the present window began.
  * @last: counts of the last window that ended.
- * @samples: samples in the present window.
+ * @samples: samples that were taken in the present window.
  * @period: sampling period.
  * @plan: its plan.
  * @profile: samples by page; without slots while nothing is sampled.
@@ -257,6 +257,7 @@ int rocs_sample_init(void (*wake)(void));
 void rocs_sample_stop(void);
 void rocs_sample_exit(void);
 void rocs_sample_drain(void);
+void rocs_sample_taken(unsigned int target);
 void rocs_sample_push(unsigned int target, u64 addr, bool miss);
 
 /* target.c */

@@ -14,12 +14,14 @@
  *
  *   share above the budget: longer period;  below: shorter period
  *
- * A step is a factor of two at most: a window with few samples says little.
+ * A step is a factor of two at most: a window with few samples says little.  Periods
+ * are multiples of %ROCS_PERIOD_MIN, as AMD's IBS takes no others.
  *
  * Differences from the paper (Soares, Tam and Stumm, MICRO 2008): the paper samples
  * with a fixed rate that costs 1.6 % on average and 3.8 % in the worst case.
  */
 
+#include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
@@ -33,7 +35,7 @@
  * @cost: cycles that a sample costs, not 0.
  * @permille: share of the cycles that may be spent on samples, 1..1000.
  *
- * Return: the period, ROCS_PERIOD_MIN..ROCS_PERIOD_MAX.
+ * Return: the period, a multiple of ROCS_PERIOD_MIN, up to ROCS_PERIOD_MAX.
  */
 u32 rocs_period_next(u32 period, u64 samples, u64 cycles, u32 cost, u32 permille)
 {
@@ -47,5 +49,6 @@ u32 rocs_period_next(u32 period, u64 samples, u64 cycles, u32 cost, u32 permille
 		next = period / 2;
 	else
 		next = div64_u64(period * samples, allowed);
-	return clamp(next, (u64)ROCS_PERIOD_MIN, (u64)ROCS_PERIOD_MAX);
+	next = clamp(next, (u64)ROCS_PERIOD_MIN, (u64)ROCS_PERIOD_MAX);
+	return round_up(next, ROCS_PERIOD_MIN);
 }

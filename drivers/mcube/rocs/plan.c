@@ -116,7 +116,7 @@ static void window_watched(struct rocs_plan *p, const struct rocs_plan_config *c
 	}
 	if (p->left) {
 		p->left--;
-	} else if (w->misses * 100 >= w->refs * config->min_rate) {
+	} else if (w->refs && w->misses * 100 >= w->refs * config->min_rate) {
 		p->state = ROCS_PROFILE;
 		p->left = config->profile;
 	}

@@ -53,16 +53,20 @@ struct sample {
  * struct ring - samples of a CPU
  * @head: slots that were taken.
  * @dropped: samples that found the ring full.
+ * @taken: by target, samples that were taken, whether they are of use or not.
  * @tail: slots that the reader has freed; guarded by rocs_lock.
  * @reported: part of @dropped that was counted; guarded by rocs_lock.
+ * @known: part of @taken that was counted; guarded by rocs_lock.
  * @work: wakes the reader.
  * @slot: the slots.
  */
 struct ring {
 	local_t head;
 	local_t dropped;
+	local_t taken[ROCS_TARGETS_MAX];
 	unsigned long tail ____cacheline_aligned_in_smp;
 	unsigned long reported;
+	unsigned long known[ROCS_TARGETS_MAX];
 	struct irq_work work;
 	struct sample slot[RING_SIZE];
 };
@@ -75,6 +79,17 @@ static void (*wake_reader)(void);
 static void half_full(struct irq_work *work)
 {
 	wake_reader();
+}
+
+/**
+ * rocs_sample_taken() - count a sample, which costs time whatever it says
+ * @target: number of the target.
+ *
+ * Context: NMI, or interrupts off.
+ */
+void rocs_sample_taken(unsigned int target)
+{
+	local_inc(&rings[smp_processor_id()]->taken[target]);
 }
 
 /**
@@ -131,8 +146,7 @@ static void grow(struct rocs_target *t)
 
 static void count_sample(const struct sample *s)
 {
-	struct rocs_target *t = s->target < ROCS_TARGETS_MAX ?
-				rocs_targets[s->target] : NULL;
+	struct rocs_target *t = rocs_targets[s->target];
 	u64 dropped;
 
 	/* Samples may arrive after the profile has ended. */
@@ -142,9 +156,22 @@ static void count_sample(const struct sample *s)
 		grow(t);
 	dropped = t->profile.dropped;
 	rocs_profile_add(&t->profile, s->page, s->miss);
-	t->samples++;
 	rocs_count(ROCS_STAT_SAMPLES, 1);
 	rocs_count(ROCS_STAT_DROPPED, t->profile.dropped - dropped);
+}
+
+/* The number of a target that is gone may have counts that nobody wants. */
+static void count_taken(struct ring *r)
+{
+	unsigned long taken;
+	unsigned int i;
+
+	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
+		taken = local_read(&r->taken[i]);
+		if (rocs_targets[i])
+			rocs_targets[i]->samples += taken - r->known[i];
+		r->known[i] = taken;
+	}
 }
 
 static void drain(struct ring *r)
@@ -162,6 +189,7 @@ static void drain(struct ring *r)
 	dropped = local_read(&r->dropped);
 	rocs_count(ROCS_STAT_DROPPED, dropped - r->reported);
 	r->reported = dropped;
+	count_taken(r);
 }
 
 /**

@@ -5,7 +5,7 @@
  * Copyright (C) 2026 The mcube authors
  *
  * The directory is there while the module is loaded.
- * See Documentation/ABI/testing/sysfs-kernel-mm-mcube.
+ * See Documentation/ABI/testing/sysfs-kernel-mm-mcube-rocs.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt

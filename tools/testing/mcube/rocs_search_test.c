@@ -223,19 +223,24 @@ TEST(the_period_meets_the_budget)
 			period = rocs_period_next(period, samples, cycles, cost, 30);
 			ASSERT_GE(period, ROCS_PERIOD_MIN);
 			ASSERT_LE(period, ROCS_PERIOD_MAX);
+			ASSERT_EQ(period % ROCS_PERIOD_MIN, 0);
 		}
 		spent = samples * cost * 1000 / cycles;
 		ASSERT_LE(spent, 30);
 		ASSERT_LE(samples, cycles / ROCS_PERIOD_APART + cycles / ROCS_PERIOD_APART / 20);
-		/* The budget is used, unless samples would be too close or too many events. */
+		/*
+		 * The budget is used, unless samples would be too close or too many events.
+		 * A period is rounded up by less than ROCS_PERIOD_MIN.
+		 */
 		if (period > ROCS_PERIOD_MIN && cost * 1000ULL / 30 > ROCS_PERIOD_APART)
-			ASSERT_GE(spent, 27);
+			ASSERT_GE(spent, 27 * (period - ROCS_PERIOD_MIN) / period);
 	}
 }
 
 TEST(a_period_without_samples_gets_shorter)
 {
-	EXPECT_EQ(rocs_period_next(1000, 0, 1000000000, 4000, 30), 500);
+	EXPECT_EQ(rocs_period_next(1024, 0, 1000000000, 4000, 30), 512);
+	EXPECT_EQ(rocs_period_next(1000, 0, 1000000000, 4000, 30), 512);
 	EXPECT_EQ(rocs_period_next(ROCS_PERIOD_MIN, 0, 1000000000, 4000, 30), ROCS_PERIOD_MIN);
 	EXPECT_EQ(rocs_period_next(1000, 1000000, 1000000000, 4000, 30), 2000);
 	EXPECT_EQ(rocs_period_next(ROCS_PERIOD_MAX, 1000000, 1000000000, 4000, 30),
