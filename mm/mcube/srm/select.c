@@ -267,7 +267,8 @@ int mcube_srm_select_init(const struct mcube_dim *dim, unsigned int *reserved)
  */
 void mcube_srm_select_reserve(unsigned int colors)
 {
-	guard(spinlock)(&selector_lock);
-	mcube_color_groups_reserve(&mcube_srm_groups, colors);
-	mcube_color_selector_reserve(&selector, mcube_srm_groups.reserved);
+	scoped_guard(spinlock, &selector_lock) {
+		mcube_color_groups_reserve(&mcube_srm_groups, colors);
+		mcube_color_selector_reserve(&selector, mcube_srm_groups.reserved);
+	}
 }
