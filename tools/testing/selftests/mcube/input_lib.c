@@ -30,6 +30,38 @@ const char * const input_writable[] = {
 	NULL
 };
 
+/* Files of ROCS, which are there while its module is loaded. */
+const char * const input_rocs[] = {
+	MCUBE_ROCS "enabled",
+	MCUBE_ROCS "reserve",
+	MCUBE_ROCS "pids",
+	MCUBE_ROCS "cgroup",
+	MCUBE_ROCS "auto",
+	MCUBE_ROCS "search",
+	MCUBE_ROCS "steps",
+	MCUBE_ROCS "window_kcycles",
+	MCUBE_ROCS "tick_ms",
+	MCUBE_ROCS "profile_windows",
+	MCUBE_ROCS "settle_windows",
+	MCUBE_ROCS "min_rate",
+	MCUBE_ROCS "phase_percent",
+	MCUBE_ROCS "phase_confirm",
+	MCUBE_ROCS "stack_rate",
+	MCUBE_ROCS "budget",
+	MCUBE_ROCS "sample_cost",
+	MCUBE_ROCS "profile_pages",
+	MCUBE_ROCS "pages_per_second",
+	MCUBE_ROCS "split_thp",
+	MCUBE_ROCS "prefetch_off",
+	ROCS_EVENTS "cycles",
+	ROCS_EVENTS "instructions",
+	ROCS_EVENTS "refs",
+	ROCS_EVENTS "misses",
+	ROCS_EVENTS "sample_hit",
+	ROCS_EVENTS "sample_miss",
+	NULL
+};
+
 /* Files whose values follow from the settings. */
 static const char * const derived[] = {
 	MCUBE_MAP "nr_colors",
@@ -115,6 +147,8 @@ void input_snapshot(char *buf, size_t size)
 {
 	size_t len = append(buf, size, input_writable);
 
+	if (mcube_exists(MCUBE_ROCS "enabled"))
+		len += append(buf + len, size - len, input_rocs);
 	append(buf + len, size - len, derived);
 }
 

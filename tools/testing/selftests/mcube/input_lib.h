@@ -13,8 +13,9 @@
 
 #include "mcube_lib.h"
 
-/* All files that root may write, up to a NULL. */
+/* All files that root may write, up to a NULL; and those of the module mcube_rocs. */
 extern const char * const input_writable[];
+extern const char * const input_rocs[];
 
 /* Texts that every file with a number refuses, and every switch. */
 extern const char * const input_bad_numbers[];
@@ -28,7 +29,7 @@ int input_begin(void);
 /* All settings as one text. */
 void input_snapshot(char *buf, size_t size);
 
-#define INPUT_SNAPSHOT	4096
+#define INPUT_SNAPSHOT	8192
 
 int input_refused(const char *path, const char * const *texts);
 int input_refused_forms(const char *path, const char *valid);

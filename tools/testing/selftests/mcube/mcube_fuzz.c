@@ -116,7 +116,13 @@ static struct counter counter[COUNTERS];
 static int nr_counters;
 static const char *counter_trouble;
 
-/* Counters only rise; containers and free_pages are present values. */
+/* These are present values; counters only rise. */
+static bool is_present_value(const char *name)
+{
+	return !strcmp(name, "containers") || !strcmp(name, "free_pages") ||
+	       !strcmp(name, "reserved_colors") || !strcmp(name, "reserved_free");
+}
+
 static int check_counter(const char *path, const struct stat *st, int type,
 			 struct FTW *at)
 {
@@ -124,8 +130,7 @@ static int check_counter(const char *path, const struct stat *st, int type,
 	long value;
 	int i;
 
-	if (type != FTW_F || !strstr(path, "/stats/") ||
-	    !strcmp(name, "containers") || !strcmp(name, "free_pages"))
+	if (type != FTW_F || !strstr(path, "/stats/") || is_present_value(name))
 		return 0;
 	value = mcube_read_num(path);
 	for (i = 0; i < nr_counters; i++)

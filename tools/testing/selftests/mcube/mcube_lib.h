@@ -19,6 +19,8 @@
 #define MCUBE_ALLOC	MCUBE_DIR "alloc/"
 #define MCUBE_STATS	MCUBE_ALLOC "stats/"
 #define MCUBE_SRM	MCUBE_DIR "srm/"
+#define MCUBE_ROCS	MCUBE_DIR "rocs/"
+#define ROCS_EVENTS	MCUBE_ROCS "events/"
 #define MCUBE_POOL	"/proc/sys/vm/nr_hugepages"
 #define MCUBE_MIN_FREE	"/proc/sys/vm/min_free_kbytes"
 #define MCUBE_NODES	"/sys/devices/system/node"
