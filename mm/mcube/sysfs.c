@@ -99,8 +99,8 @@ EXPORT_SYMBOL_NS_GPL(mcube_show_choice, MCUBE);
  * @files: files in the directory, with NULL at the end.
  * @stats: group of counters in the directory, or NULL.
  *
- * A room that is a module removes its directory by kobject_put(), which waits
- * until no task reads or writes a file in it.
+ * A room that is a module removes its directory by kobject_del(), which waits
+ * until no task reads or writes a file in it, and kobject_put().
  *
  * Context: process, sleeps.
  * Return: the directory; an error pointer if it could not be made, and nothing

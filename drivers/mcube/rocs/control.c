@@ -12,12 +12,14 @@
  * The tick is a work item.  It holds rocs_lock for all that it does, and so do the
  * files in sysfs.
  *
- * Locks: perf takes cpus_read_lock() where it creates events, with rocs_lock held.
- * The allocator calls start() and stop() with cpus_read_lock() held.  So start() and
- * stop() do not take rocs_lock: they leave the rest to the tick.  If the allocator is
- * switched off while the policy is on, pages therefore stay where they are, as the
- * page cache does.  Each start begins an epoch; a target of an earlier epoch knows
- * nothing of the present partition, and the tick removes it.
+ * Locks: rocs_lock, then cpus_read_lock() and the policy lock.  perf takes
+ * cpus_read_lock() where it creates events, with rocs_lock held.  The allocator calls
+ * start(), stop() and partition() with cpus_read_lock() held, so these functions do not
+ * take rocs_lock: they leave the rest to the tick.  If the allocator is switched off
+ * while the policy is on, pages therefore stay where they are, as the page cache does.
+ *
+ * Each start begins an epoch, and so does each change of the partition.  A target of an
+ * earlier epoch knows nothing of the present partition, and the tick removes it.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -27,6 +29,7 @@
 #include <linux/mcube_map.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
+#include <linux/sched/signal.h>
 #include <linux/workqueue.h>
 
 #include "../../../mm/mcube/alloc/policy.h"
@@ -40,9 +43,6 @@ static struct mcube_policy policy;
 
 /* Written with the policy lock held. */
 static unsigned int epoch;
-
-/* The policy is being switched off: no target comes.  Guarded by rocs_lock. */
-static bool closing;
 
 static unsigned int colors_of(const struct mcube_map *map)
 {
@@ -68,12 +68,29 @@ static void stop(void)
 	mod_delayed_work(queue, &tick, 0);
 }
 
+/* SRM-buffer asks for more colors, or has gone: pages lie where they should not. */
+static void partition(unsigned int nr)
+{
+	WRITE_ONCE(epoch, epoch + 1);
+}
+
 static struct mcube_policy policy = {
 	.name = "rocs",
 	.prepare = prepare,
 	.start = start,
 	.stop = stop,
+	.partition = partition,
 };
+
+/**
+ * rocs_enabled() - is the policy on?
+ *
+ * Return: true if the policy is on; that can change at once.
+ */
+bool rocs_enabled(void)
+{
+	return mcube_policy_enabled(&policy);
+}
 
 static void remove_targets(bool all, unsigned int now)
 {
@@ -86,20 +103,21 @@ static void remove_targets(bool all, unsigned int now)
 
 static void tick_fn(struct work_struct *work)
 {
-	unsigned int now = READ_ONCE(epoch), i;
-	bool on = mcube_policy_enabled(&policy);
+	unsigned int now, i;
+	bool more = false;
 
 	guard(mutex)(&rocs_lock);
+	now = READ_ONCE(epoch);
 	rocs_sample_drain();
-	on = on && !closing;
-	remove_targets(!on, now);
-	if (!on)
+	remove_targets(!rocs_enabled(), now);
+	if (!rocs_enabled())
 		return;
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
-			rocs_window_tick(rocs_targets[i]);
+			more |= rocs_window_tick(rocs_targets[i]);
 	rocs_pick(now);
-	queue_delayed_work(queue, &tick, msecs_to_jiffies(rocs_config.tick_ms));
+	queue_delayed_work(queue, &tick,
+			   more ? 1 : msecs_to_jiffies(rocs_config.tick_ms));
 }
 
 /* In interrupt context: a ring is half full. */
@@ -111,36 +129,33 @@ static void wake(void)
 static int check_events(void)
 {
 	enum rocs_event failed;
-	int ret;
+	int ret = rocs_event_check(&failed);
 
-	ret = mutex_lock_interruptible(&rocs_lock);
-	if (ret)
-		return ret;
-	ret = rocs_event_check(&failed);
 	if (ret == -EDESTADDRREQ)
 		pr_warn_ratelimited("rocs/enabled: write the description of an event to rocs/events/%s\n",
 				    rocs_event_names[failed]);
 	else if (ret)
 		pr_warn_ratelimited("rocs/enabled: this machine does not have the event of rocs/events/%s (error %d): write the description of another event there\n",
 				    rocs_event_names[failed], ret);
-	mutex_unlock(&rocs_lock);
 	return ret ? -ENXIO : 0;
 }
 
-/* While the partition is there, its pages can be told. */
-static void close_targets(void)
+static int enable(void)
 {
-	closing = true;
-	remove_targets(true, 0);
+	int ret = check_events() ?: mcube_policy_enable(&policy);
+
+	if (!ret)
+		mod_delayed_work(queue, &tick, 0);
+	return ret;
 }
 
-/* The tick has stopped, unless a signal came before the policy was off. */
-static void reopen(void)
+/* While the partition is there, its pages can be told: targets go first. */
+static int disable(void)
 {
-	scoped_guard(mutex, &rocs_lock)
-		closing = false;
-	if (rocs_enabled())
-		mod_delayed_work(queue, &tick, 0);
+	if (signal_pending(current))
+		return -EINTR;
+	remove_targets(true, 0);
+	return mcube_policy_disable(&policy);
 }
 
 /**
@@ -148,40 +163,20 @@ static void reopen(void)
  * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0; -EINTR if a signal came before anything changed, -ENXIO if perf does
- * not have the events, -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the
- * address map has one color, -ERANGE if the share of the colors is none.
+ * Return: 0; -EINTR if a signal came; -ENXIO if perf does not have the events,
+ * -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the address map has one color,
+ * -ERANGE if the share of the colors is none.
  */
 int rocs_enable(bool on)
 {
-	int ret;
+	int ret = mutex_lock_interruptible(&rocs_lock);
 
-	if (on == rocs_enabled())
-		return 0;
-	if (on) {
-		ret = check_events() ?: mcube_policy_enable(&policy);
-		if (!ret)
-			mod_delayed_work(queue, &tick, 0);
-		return ret;
-	}
-	ret = mutex_lock_interruptible(&rocs_lock);
 	if (ret)
 		return ret;
-	close_targets();
+	if (on != rocs_enabled())
+		ret = on ? enable() : disable();
 	mutex_unlock(&rocs_lock);
-	ret = mcube_policy_disable(&policy);
-	reopen();
 	return ret;
-}
-
-/**
- * rocs_enabled() - is the policy on?
- *
- * Return: true if the policy is on; that can change at once.
- */
-bool rocs_enabled(void)
-{
-	return mcube_policy_enabled(&policy);
 }
 
 /**
@@ -247,9 +242,10 @@ int rocs_control_init(void)
  */
 void rocs_control_exit(void)
 {
-	scoped_guard(mutex, &rocs_lock)
-		close_targets();
-	mcube_policy_remove(&policy);
+	scoped_guard(mutex, &rocs_lock) {
+		remove_targets(true, 0);
+		mcube_policy_remove(&policy);
+	}
 	rocs_sample_stop();
 	cancel_delayed_work_sync(&tick);
 	rocs_sample_exit();

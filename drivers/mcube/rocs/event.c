@@ -135,6 +135,8 @@ static int hit_by_source(u64 source, int fallback)
 			   PERF_MEM_LVL_REM_CCE2;
 	union perf_mem_data_src src = { .val = source };
 
+	if (src.mem_remote)
+		return 0;
 	if (src.mem_lvl & (PERF_MEM_LVL_L1 | PERF_MEM_LVL_L2 | PERF_MEM_LVL_LFB))
 		return -1;
 	/* AMD marks its own last level as a remote cache as well. */
@@ -154,6 +156,13 @@ static void *context_of(unsigned int target, bool hit)
 	return (void *)(unsigned long)(target << 1 | hit);
 }
 
+/* Does a single event sample hits and misses?  Constant while there are events. */
+static bool is_single(void)
+{
+	return rocs_config.event[ROCS_SAMPLE_HIT].used !=
+	       rocs_config.event[ROCS_SAMPLE_MISS].used;
+}
+
 /* In NMI, or with interrupts off.  No lifetime to care for: the context is a number. */
 static void overflow(struct perf_event *event, struct perf_sample_data *data,
 		     struct pt_regs *regs)
@@ -166,7 +175,7 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
 	    data->addr >= TASK_SIZE_MAX)
 		return;
 	if (data->sample_flags & PERF_SAMPLE_DATA_SRC)
-		hit = hit_by_source(data->data_src.val, hit);
+		hit = hit_by_source(data->data_src.val, is_single() ? -1 : hit);
 	if (hit >= 0)
 		rocs_sample_push(context >> 1, data->addr, !hit);
 }
@@ -178,7 +187,7 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
  * @period: sampling period of a sampled event.
  * @target: number of the target that samples belong to.
  *
- * The event counts user mode, unless its PMU cannot tell modes apart.
+ * The event counts user mode of the host, unless its PMU cannot tell modes apart.
  *
  * Context: process, sleeps, rocs_lock held.
  * Return: the event, or an error.
@@ -196,6 +205,7 @@ struct perf_event *rocs_event_create(enum rocs_event e, struct task_struct *task
 		.precise_ip = desc->precise,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
+		.exclude_guest = 1,
 	};
 	perf_overflow_handler_t handler = NULL;
 	struct perf_event *event;
@@ -213,6 +223,7 @@ struct perf_event *rocs_event_create(enum rocs_event e, struct task_struct *task
 		return event;
 	attr.exclude_kernel = 0;
 	attr.exclude_hv = 0;
+	attr.exclude_guest = 0;
 	return perf_event_create_kernel_counter(&attr, -1, task, handler,
 						context_of(target, e == ROCS_SAMPLE_HIT));
 }

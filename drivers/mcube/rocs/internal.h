@@ -97,7 +97,7 @@ struct rocs_event_desc {
  * @prefetch_off: hardware prefetchers pause while accesses are sampled.
  * @automatic: busy processes become targets without being chosen.
  *
- * Guarded by rocs_lock.
+ * Guarded by rocs_lock, but @reserve by the policy lock.
  */
 struct rocs_config {
 	struct rocs_event_desc event[ROCS_NR_EVENTS];
@@ -166,7 +166,6 @@ static inline void rocs_count(enum rocs_stat stat, unsigned long nr)
  * @read: by counter: what perf said last: count, and the times that the event was
  *        enabled and that the event was running.
  * @ran: run time of the thread at the last look, in ns.
- * @seen: found at the present look.
  */
 struct rocs_thread {
 	struct list_head node;
@@ -178,7 +177,6 @@ struct rocs_thread {
 		u64 running;
 	} read[ROCS_NR_COUNTERS];
 	u64 ran;
-	bool seen;
 };
 
 /**
@@ -208,6 +206,7 @@ enum rocs_why {
  * @last: counts of the last window that ended.
  * @samples: samples that were taken in the present window.
  * @period: sampling period.
+ * @deadline: when the present profile is given up, in jiffies.
  * @plan: its plan.
  * @profile: samples by page; without slots while nothing is sampled.
  * @stack: miss-rate stack of the last profile, or NULL.
@@ -231,6 +230,7 @@ struct rocs_target {
 	struct rocs_window last;
 	u64 samples;
 	u32 period;
+	unsigned long deadline;
 	struct rocs_plan plan;
 	struct rocs_profile profile;
 	struct rocs_entry *stack;
@@ -271,7 +271,7 @@ struct rocs_target *rocs_target_find(const struct pid *pid);
 bool rocs_target_gone(const struct rocs_target *t);
 
 /* window.c */
-void rocs_window_tick(struct rocs_target *t);
+bool rocs_window_tick(struct rocs_target *t);
 
 /* move.c */
 bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm);

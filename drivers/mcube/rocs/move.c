@@ -29,6 +29,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
+#include "../../../mm/mcube/alloc/policy.h"
 #include "../../../mm/mcube/alloc/recolor.h"
 #include "internal.h"
 
@@ -37,8 +38,8 @@
 /* Pages of a target in a tick; the next target waits. */
 #define TICK_PAGES	1024U
 
-/* A process that is removed may keep its memory busy for so many jiffies. */
-#define TRIES_MAX	100U
+/* Time for the pages of a target that is removed. */
+#define OUT_TIME	(5 * HZ)
 
 static DEFINE_MCUBE_RECOLOR_BUDGET(budget);
 
@@ -81,7 +82,7 @@ static u32 left(const struct rocs_target *t)
  * @mm: its memory; the caller holds mm_users.
  *
  * Context: process, sleeps, rocs_lock held.
- * Return: true if all pages are where the plan wants them.
+ * Return: true if more pages can move at once.
  */
 bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm)
 {
@@ -94,33 +95,32 @@ bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm)
 			return false;
 		cond_resched();
 	}
-	return !left(t);
+	return left(t);
 }
 
 /**
  * rocs_move_out_all() - move all pages of a target out of the partition
  * @t: the target, which is being removed.
  *
- * The rate is not limited: somebody waits.  Stops at a fatal signal.
+ * The rate is not limited.  Pages that are left after OUT_TIME, or since the process
+ * keeps its memory busy, stay and count as refused.
  *
  * Context: process, sleeps, rocs_lock held.
  */
 void rocs_move_out_all(struct rocs_target *t)
 {
-	u32 tries = 0;
+	unsigned long deadline = jiffies + OUT_TIME;
 
 	t->plan.mapped = 0;
-	if (!left(t) || !mmget_not_zero(t->mm))
+	/* Without a partition all pages are where they may be. */
+	if (!left(t) || !mcube_reserve_nr() || !mmget_not_zero(t->mm))
 		return;
-	while (left(t) && tries < TRIES_MAX && !fatal_signal_pending(current)) {
-		if (move_batch(t, t->mm, min(left(t), MCUBE_RECOLOR_BATCH))) {
-			tries = 0;
-			cond_resched();
-		} else {
-			tries++;
-			/* The process changes its mappings. */
+	while (left(t) && time_before(jiffies, deadline) &&
+	       !fatal_signal_pending(current)) {
+		if (!move_batch(t, t->mm, min(left(t), MCUBE_RECOLOR_BATCH)))
 			schedule_timeout_uninterruptible(1);
-		}
+		cond_resched();
 	}
+	rocs_count(ROCS_STAT_REFUSED, left(t));
 	mmput_async(t->mm);
 }

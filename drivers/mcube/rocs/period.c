@@ -15,7 +15,7 @@
  *   share above the budget: longer period;  below: shorter period
  *
  * A step is a factor of two at most: a window with few samples says little.  Periods
- * are multiples of %ROCS_PERIOD_MIN, as AMD's IBS takes no others.
+ * are multiples of %ROCS_PERIOD_MIN, which all processors take.
  *
  * Differences from the paper (Soares, Tam and Stumm, MICRO 2008): the paper samples
  * with a fixed rate that costs 1.6 % on average and 3.8 % in the worst case.

@@ -12,8 +12,11 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* Events between two samples. */
-#define ROCS_PERIOD_MIN		16U
+/*
+ * Events between two samples.  Intel's Haswell takes no period below 32, and AMD's IBS
+ * takes multiples of 16 only.
+ */
+#define ROCS_PERIOD_MIN		32U
 #define ROCS_PERIOD_MAX		((u32)BIT(24))
 
 /* Cycles that lie between two samples at least, on average. */

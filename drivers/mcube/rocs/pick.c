@@ -10,14 +10,16 @@
  *   it is in the cgroup of "cgroup"       while it is there and busy
  *   "auto" is 1, and it is busy           while it is busy
  *
- * Busy means that its threads use an eighth of a CPU, by the average that the
- * scheduler keeps of each thread.  So no state is kept for processes that are no
- * targets.  The plan of a target then looks at its miss rate (plan.c): a process that
+ * Busy means that its threads that can run now use an eighth of a CPU, by the average
+ * that the scheduler keeps of each thread.  (The average of a sleeping thread stays as
+ * it is until the thread wakes up.)  So no state is kept for processes that are no
+ * targets.  The plan of a target then looks at its misses (plan.c): a process that
  * misses rarely is watched, and neither profiled nor moved.
  *
- * There are %ROCS_TARGETS_MAX targets at most.  Busy processes come in the order of their
- * PIDs, from the last process that came on, and a target that has shown that it
- * misses rarely makes room.  So every busy process has its turn.
+ * There are %ROCS_TARGETS_MAX targets at most.  Busy processes come in the order of
+ * their PIDs, from the last process that came on.  A target makes room for the next
+ * process if it has shown that it misses rarely, or if it was searched in vain.  A
+ * process that was chosen by its PID takes the place of any target that was not.
  *
  * Source: Soares, Tam and Stumm, MICRO 2008, section 3.  The paper has one process,
  * and profiles it if it misses the cache often.
@@ -77,8 +79,10 @@ static unsigned long utilization(const struct task_struct *leader)
 	const struct task_struct *task;
 	unsigned long sum = 0;
 
-	for_each_thread(leader, task)
-		sum += READ_ONCE(task->se.avg.util_avg);
+	for_each_thread(leader, task) {
+		if (task_is_running(task))
+			sum += READ_ONCE(task->se.avg.util_avg);
+	}
 	return sum;
 }
 
@@ -113,7 +117,7 @@ static bool stays(struct rocs_target *t)
 	return stay;
 }
 
-/* Order of a PID: those after last_pid come first. */
+/* Order of a PID: the PIDs after last_pid come first. */
 static unsigned int turn_of(const struct task_struct *task)
 {
 	return (unsigned int)task->tgid - last_pid - 1;
@@ -152,29 +156,38 @@ static void find_candidates(struct candidates *c)
 	rcu_read_unlock();
 }
 
-/* A target that is watched, has nothing to wait for, and misses rarely. */
-static struct rocs_target *dull_target(void)
+/*
+ * A target that can go: a target that is only watched, above all if it has nothing to
+ * wait for; with @any also a target whose pages have moved.
+ */
+static struct rocs_target *dull_target(bool any)
 {
+	struct rocs_target *t, *found = NULL;
 	unsigned int i;
 
 	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
-		struct rocs_target *t = rocs_targets[i];
-
-		if (t && t->why != ROCS_CHOSEN && t->plan.state == ROCS_WATCH &&
-		    !t->plan.left && t->windows >= DULL_WINDOWS)
-			return t;
+		t = rocs_targets[i];
+		if (!t || t->why == ROCS_CHOSEN)
+			continue;
+		if (t->plan.state == ROCS_WATCH && t->windows >= DULL_WINDOWS) {
+			if (!t->plan.left)
+				return t;
+			found = t;
+		} else if (any && !found) {
+			found = t;
+		}
 	}
-	return NULL;
+	return found;
 }
 
-static void make_room(unsigned int wanted)
+static void make_room(unsigned int wanted, bool any)
 {
 	unsigned int i, room = 0;
 	struct rocs_target *t;
 
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		room += !rocs_targets[i];
-	for (; room < wanted && (t = dull_target()); room++)
+	for (; room < wanted && (t = dull_target(any)); room++)
 		rocs_target_remove(t);
 }
 
@@ -187,7 +200,7 @@ static void pick_busy(unsigned int epoch)
 	bool wanted;
 
 	find_candidates(&c);
-	make_room(c.nr);
+	make_room(c.nr, false);
 	for (i = 0; i < c.nr; i++) {
 		rcu_read_lock();
 		wanted = is_wanted(c.task[i], &why);
@@ -214,17 +227,19 @@ static void pick_chosen(unsigned int epoch)
 			continue;
 		}
 		t = rocs_target_find(chosen[i]);
-		if (t)
+		if (t) {
 			t->why = ROCS_CHOSEN;
-		else
+		} else {
+			make_room(1, true);
 			rocs_target_add(leader, ROCS_CHOSEN, epoch);
+		}
 		put_task_struct(leader);
 		i++;
 	}
 }
 
 /**
- * rocs_pick() - drop targets that are not wanted any more, and add others
+ * rocs_pick() - drop targets that are not wanted any more, and add new targets
  * @epoch: epoch of the policy.
  *
  * Context: process, sleeps, rocs_lock held.

@@ -31,8 +31,10 @@
  * - The gain is watched while pages are mapped.  If the process gets slower
  *   than the baseline of its search, the pages move back.
  * - Several processes have a plan each.  Each plan measures its own process, so a
- *   search of one process can disturb the baseline of another; the watch of the gain
- *   finds the cases that matter.
+ *   search of one process can disturb the baseline of another process; the watch of the
+ *   gain finds the cases that matter.
+ * - A process that misses less than once in 1000 instructions is left alone, whatever
+ *   its miss rate is.
  */
 
 #include <linux/limits.h>
@@ -49,6 +51,9 @@
 /* Scores and misses per instruction are multiples of 1/2^20. */
 #define UNIT_SHIFT	20
 
+/* Misses among 1000 instructions that matter for the speed of a process. */
+#define MISSES_MIN	1U
+
 /**
  * rocs_plan_init() - begin the plan of a process
  * @p: the plan.
@@ -59,27 +64,53 @@ void rocs_plan_init(struct rocs_plan *p)
 	p->backoff = FIRST_WAIT;
 }
 
+/* @part in 1/2^20 of @whole, which is not 0. */
+static u64 share(u64 part, u64 whole)
+{
+	/* Counts of many CPUs and long windows need not be exact to the last bit. */
+	while (part >> (64 - UNIT_SHIFT)) {
+		part >>= 1;
+		whole >>= 1;
+	}
+	return div64_u64(part << UNIT_SHIFT, max(whole, 1ULL));
+}
+
 /**
  * rocs_plan_score() - how fast was the process in a window?
- * @w: the window; less than 2^43 instructions.
+ * @w: the window.
  *
  * Return: instructions per cycle, in 1/2^20.
  */
 u64 rocs_plan_score(const struct rocs_window *w)
 {
-	return w->cycles ? div64_u64(w->instructions << UNIT_SHIFT, w->cycles) : 0;
+	return w->cycles ? share(w->instructions, w->cycles) : 0;
+}
+
+/* Misses per instruction; a program that hardly misses has the same rate all the time. */
+static u64 miss_rate(const struct rocs_window *w)
+{
+	u64 rate = w->instructions ? share(w->misses, w->instructions) : 0;
+
+	return max(rate, (1ULL << UNIT_SHIFT) / 1000 * MISSES_MIN);
 }
 
 /* Has a new phase begun? */
 static bool is_new_phase(struct rocs_plan *p, const struct rocs_plan_config *config,
 			 const struct rocs_window *w)
 {
-	u64 rate = div64_u64(w->misses << UNIT_SHIFT, max(w->instructions, 1ULL));
-	bool is_new = rocs_phase_window(&p->phase, rate, config->phase_percent,
+	bool is_new = rocs_phase_window(&p->phase, miss_rate(w), config->phase_percent,
 					config->phase_confirm);
 
 	p->phases += is_new;
 	return is_new;
+}
+
+/* Does the process miss so often that a search may pay? */
+static bool misses_often(const struct rocs_plan_config *config,
+			 const struct rocs_window *w)
+{
+	return w->misses * 1000 >= w->instructions * MISSES_MIN && w->refs &&
+		w->misses * 100 >= w->refs * config->min_rate;
 }
 
 static void watch(struct rocs_plan *p, u32 wait)
@@ -116,7 +147,7 @@ static void window_watched(struct rocs_plan *p, const struct rocs_plan_config *c
 	}
 	if (p->left) {
 		p->left--;
-	} else if (w->refs && w->misses * 100 >= w->refs * config->min_rate) {
+	} else if (misses_often(config, w)) {
 		p->state = ROCS_PROFILE;
 		p->left = config->profile;
 	}
@@ -132,6 +163,8 @@ static void window_profiled(struct rocs_plan *p, const struct rocs_plan_config *
 		return;
 	}
 	p->state = ROCS_SEARCH;
+	/* Prefetchers are on again, and pages that lay in the partition have left it. */
+	p->left = config->settle;
 	rocs_search_begin(&p->search, config->search, stack, stack / config->steps);
 }
 

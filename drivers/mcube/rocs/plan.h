@@ -49,7 +49,7 @@ struct rocs_window {
  * @settle: windows that do not count after pages have moved.
  * @profile: windows that are sampled.
  * @min_rate: misses among accesses from which on a process is profiled, in
- *            percent; 0: any process that accesses the cache.
+ *            percent; 0: any process that misses now and then.
  * @phase_percent: see rocs_phase_window().
  * @phase_confirm: see rocs_phase_window().
  */

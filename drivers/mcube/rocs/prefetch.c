@@ -14,11 +14,12 @@
  * Which bits of which register switch prefetchers is a matter of the model, and is
  * written here only for models whose documents say it: MSR 0x1a4 of Intel's cores
  * (bits 0 to 3: L2 stream, L2 adjacent line, L1 next line, L1 by instruction), MSR
- * 0xc0000108 of AMD's from Zen 4 on (bits 0 to 3 and 5).  Guests mostly may not write
+ * 0xc0000108 of AMD's cores that have it by CPUID (bits 0 to 3 and 5).  Guests mostly may not write
  * these registers, so the setting is off in guests by default.
  *
  * CPUs that come meanwhile get the bits set, CPUs that go get them cleared.  Before
- * suspend the prefetchers come back, and firmware sets the register on resume.
+ * suspend the prefetchers come back, and firmware sets the register on resume.  They
+ * come back before a reboot as well, as kexec leaves the register as it is.
  *
  * Source: Soares, Tam and Stumm, MICRO 2008, section 4.1 (prefetching was disabled).
  */
@@ -28,11 +29,13 @@
 #include <linux/cpuhotplug.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/reboot.h>
 #include <linux/smp.h>
 #include <linux/suspend.h>
 
 #include <asm/cpu_device_id.h>
 #include <asm/cpufeature.h>
+#include <asm/cpuid.h>
 #include <asm/intel-family.h>
 #include <asm/msr.h>
 
@@ -48,7 +51,7 @@ struct switches {
 	u64 off;
 };
 
-static const struct switches intel = { .msr = 0x1a4, .off = 0xf };
+static const struct switches intel = { .msr = MSR_MISC_FEATURE_CONTROL, .off = 0xf };
 static const struct switches amd = { .msr = 0xc0000108, .off = 0x2f };
 
 static const struct x86_cpu_id models[] = {
@@ -68,8 +71,6 @@ static const struct x86_cpu_id models[] = {
 	X86_MATCH_VFM(INTEL_ICELAKE_D,		&intel),
 	X86_MATCH_VFM(INTEL_SAPPHIRERAPIDS_X,	&intel),
 	X86_MATCH_VFM(INTEL_EMERALDRAPIDS_X,	&intel),
-	X86_MATCH_VENDOR_FAM_FEATURE(AMD, 0x19, X86_FEATURE_ZEN4, &amd),
-	X86_MATCH_VENDOR_FAM_FEATURE(AMD, 0x1a, X86_FEATURE_ZEN5, &amd),
 	{ }
 };
 
@@ -148,6 +149,26 @@ static int pm_notify(struct notifier_block *nb, unsigned long action, void *data
 
 static struct notifier_block pm_nb = { .notifier_call = pm_notify };
 
+static int reboot_notify(struct notifier_block *nb, unsigned long action, void *data)
+{
+	return pm_notify(nb, PM_SUSPEND_PREPARE, data);
+}
+
+static struct notifier_block reboot_nb = { .notifier_call = reboot_notify };
+
+/* Leaf 0x80000021, EAX bit 13: the core has the register that controls prefetchers. */
+static const struct switches *find_switches(void)
+{
+	const struct x86_cpu_id *id = x86_match_cpu(models);
+
+	if (id)
+		return (const struct switches *)id->driver_data;
+	if (boot_cpu_data.x86_vendor == X86_VENDOR_AMD &&
+	    cpuid_eax(0x80000000) >= 0x80000021 && cpuid_eax(0x80000021) & BIT(13))
+		return &amd;
+	return NULL;
+}
+
 /**
  * rocs_prefetch_known() - is it known how prefetchers are switched?
  *
@@ -183,16 +204,17 @@ void rocs_prefetch_profiles(int more)
  */
 int rocs_prefetch_init(void)
 {
-	const struct x86_cpu_id *id = x86_match_cpu(models);
+	const struct switches *found = find_switches();
 
-	if (!id)
+	if (!found)
 		return 0;
 	hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "mcube/rocs:online",
 					  cpu_comes, cpu_goes);
 	if (hotplug_state < 0)
 		return hotplug_state;
 	register_pm_notifier(&pm_nb);
-	switches = (const struct switches *)id->driver_data;
+	register_reboot_notifier(&reboot_nb);
+	switches = found;
 	rocs_config.prefetch_off = !boot_cpu_has(X86_FEATURE_HYPERVISOR);
 	return 0;
 }
@@ -206,6 +228,7 @@ void rocs_prefetch_exit(void)
 {
 	if (!switches)
 		return;
+	unregister_reboot_notifier(&reboot_nb);
 	unregister_pm_notifier(&pm_nb);
 	cpuhp_remove_state(hotplug_state);
 }

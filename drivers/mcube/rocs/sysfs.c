@@ -112,8 +112,11 @@ static char *copy_of(const char *buf, size_t count, char *copy, size_t size)
 static ssize_t pids_show(struct kobject *kobj, struct kobj_attribute *attr,
 			 char *buf)
 {
-	guard(mutex)(&rocs_lock);
-	return rocs_pick_show_pids(buf);
+	int len = 0;
+
+	scoped_cond_guard(mutex_intr, return -EINTR, &rocs_lock)
+		len = rocs_pick_show_pids(buf);
+	return len;
 }
 
 static ssize_t pids_store(struct kobject *kobj, struct kobj_attribute *attr,
@@ -137,8 +140,11 @@ static ssize_t pids_store(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t cgroup_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)
 {
-	guard(mutex)(&rocs_lock);
-	return rocs_pick_show_cgroup(buf);
+	int len = 0;
+
+	scoped_cond_guard(mutex_intr, return -EINTR, &rocs_lock)
+		len = rocs_pick_show_cgroup(buf);
+	return len;
 }
 
 static ssize_t cgroup_store(struct kobject *kobj, struct kobj_attribute *attr,
@@ -218,7 +224,7 @@ NUMBER(phase_confirm, plan.phase_confirm, 1, 100);
 NUMBER(stack_rate, stack_rate, 0, 100);
 NUMBER(budget, budget, 1, 1000);
 NUMBER(sample_cost, sample_cost, 100, 1000000);
-NUMBER(profile_pages, profile_pages, 3072, 3145728);
+NUMBER(profile_pages, profile_pages, 3072, 393216);
 NUMBER(pages_per_second, pages_per_second, 64, 1048576);
 NUMBER(split_thp, split_thp, 0, 1);
 NUMBER(auto, automatic, 0, 1);
@@ -291,9 +297,12 @@ struct event_file {
 static ssize_t event_show(struct kobject *kobj, struct kobj_attribute *attr,
 			  char *buf)
 {
-	guard(mutex)(&rocs_lock);
-	return rocs_event_show(buf, &rocs_config.event[container_of(attr,
-							struct event_file, attr)->e]);
+	struct event_file *file = container_of(attr, struct event_file, attr);
+	int len = 0;
+
+	scoped_cond_guard(mutex_intr, return -EINTR, &rocs_lock)
+		len = rocs_event_show(buf, &rocs_config.event[file->e]);
+	return len;
 }
 
 static ssize_t event_store(struct kobject *kobj, struct kobj_attribute *attr,
@@ -381,6 +390,18 @@ static const struct attribute_group stats = {
 };
 
 /**
+ * rocs_sysfs_exit() - remove the directory
+ *
+ * Waits until nobody reads or writes a file of the directory.
+ */
+void rocs_sysfs_exit(void)
+{
+	/* A debug kernel delays what kobject_put() does. */
+	kobject_del(dir);
+	kobject_put(dir);
+}
+
+/**
  * rocs_sysfs_init() - make the directory
  *
  * Return: 0 or an error.
@@ -394,16 +415,6 @@ int rocs_sysfs_init(void)
 		return PTR_ERR(dir);
 	ret = sysfs_create_group(dir, &events);
 	if (ret)
-		kobject_put(dir);
+		rocs_sysfs_exit();
 	return ret;
-}
-
-/**
- * rocs_sysfs_exit() - remove the directory
- *
- * Waits until nobody reads or writes a file of the directory.
- */
-void rocs_sysfs_exit(void)
-{
-	kobject_put(dir);
 }

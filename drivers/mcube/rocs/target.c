@@ -104,7 +104,6 @@ static void thread_add(struct rocs_target *t, struct task_struct *task)
 	if (!th)
 		return;
 	th->task = get_task_struct(task);
-	th->seen = true;
 	list_add_tail(&th->node, &t->threads);
 	t->nr_threads++;
 	for (e = 0; e < ROCS_NR_COUNTERS && !ret; e++)
@@ -115,15 +114,19 @@ static void thread_add(struct rocs_target *t, struct task_struct *task)
 		thread_release(t, th);
 }
 
-/* What was counted since the last reading, as if the event had run all the time. */
+/*
+ * What was counted since the last reading, as if the event had run all the time.  While
+ * the event waits for a counter, nothing is known, and the next reading covers that time.
+ */
 static u64 read_event(struct rocs_thread *th, enum rocs_event e)
 {
 	u64 enabled, running, count, more;
 
 	count = perf_event_read_value(th->event[e], &enabled, &running);
+	if (running == th->read[e].running)
+		return 0;
 	more = count - th->read[e].count;
-	if (running - th->read[e].running < enabled - th->read[e].enabled &&
-	    running != th->read[e].running)
+	if (running - th->read[e].running < enabled - th->read[e].enabled)
 		more = mul_u64_u64_div_u64(more, enabled - th->read[e].enabled,
 					   running - th->read[e].running);
 	th->read[e].count = count;
@@ -146,39 +149,38 @@ static void thread_read(struct rocs_target *t, struct rocs_thread *th)
 	t->total.misses += read_event(th, ROCS_MISSES);
 }
 
-static struct rocs_thread *find_thread(struct rocs_target *t,
-				       const struct task_struct *task)
+static bool is_known(struct rocs_target *t, const struct task_struct *task)
 {
 	struct rocs_thread *th;
 
 	list_for_each_entry(th, &t->threads, node)
 		if (th->task == task)
-			return th;
-	return NULL;
+			return true;
+	return false;
 }
 
 /*
- * Mark the threads that still live, and collect new threads, each with a reference.
+ * Collect new threads, each with a reference.  A process with more threads than are
+ * counted is not walked.
  * Return: number of new threads.
  */
 static unsigned int find_threads(struct rocs_target *t, struct task_struct **new,
 				 unsigned int room)
 {
 	struct task_struct *leader, *task;
-	struct rocs_thread *th;
 	unsigned int nr = 0;
 
+	if (!room)
+		return 0;
 	rcu_read_lock();
 	leader = pid_task(t->pid, PIDTYPE_TGID);
 	if (leader) {
 		for_each_thread(leader, task) {
-			if (READ_ONCE(task->flags) & PF_EXITING)
+			if (READ_ONCE(task->flags) & PF_EXITING || is_known(t, task))
 				continue;
-			th = find_thread(t, task);
-			if (th)
-				th->seen = true;
-			else if (nr < room)
-				new[nr++] = get_task_struct(task);
+			new[nr++] = get_task_struct(task);
+			if (nr == room)
+				break;
 		}
 	}
 	rcu_read_unlock();
@@ -196,15 +198,15 @@ void rocs_target_look(struct rocs_target *t)
 	struct task_struct *new[16];
 	struct rocs_thread *th, *next;
 	unsigned int nr, i, room;
+	bool ended;
 
-	list_for_each_entry(th, &t->threads, node)
-		th->seen = false;
 	/* A process that makes many threads at once is found out within a few looks. */
 	room = min_t(unsigned int, ARRAY_SIZE(new), ROCS_THREADS_MAX - t->nr_threads);
 	nr = find_threads(t, new, room);
 	list_for_each_entry_safe(th, next, &t->threads, node) {
+		ended = READ_ONCE(th->task->flags) & PF_EXITING;
 		thread_read(t, th);
-		if (!th->seen)
+		if (ended)
 			thread_release(t, th);
 	}
 	for (i = 0; i < nr; i++) {
@@ -269,6 +271,7 @@ int rocs_target_sample(struct rocs_target *t, bool on)
 	if (!on || ret) {
 		kvfree(t->profile.slot);
 		t->profile = (struct rocs_profile){ };
+		t->period = FIRST_PERIOD;
 	}
 	return ret;
 }
@@ -315,6 +318,29 @@ bool rocs_target_gone(const struct rocs_target *t)
 	return gone;
 }
 
+/* A target with a number and with memory that no other target has. */
+static struct rocs_target *make_target(struct mm_struct *mm)
+{
+	unsigned int nr = ROCS_TARGETS_MAX, i;
+	struct rocs_target *t;
+
+	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
+		if (!rocs_targets[i])
+			nr = i;
+		else if (rocs_targets[i]->mm == mm)
+			return ERR_PTR(-EEXIST);
+	}
+	if (nr == ROCS_TARGETS_MAX)
+		return ERR_PTR(-ENOSPC);
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return ERR_PTR(-ENOMEM);
+	t->nr = nr;
+	t->mm = mm;
+	mmgrab(mm);
+	return t;
+}
+
 /**
  * rocs_target_add() - make a process a target
  * @leader: leader of the process, referenced by the caller.
@@ -322,38 +348,30 @@ bool rocs_target_gone(const struct rocs_target *t)
  * @epoch: epoch of the policy.
  *
  * Context: process, sleeps, rocs_lock held.
- * Return: the target; -ENOSPC if there are too many targets, -ESRCH if the process
- * has no memory, -ENOMEM.
+ * Return: the target; -ENOSPC if there are too many targets, -EEXIST if another process
+ * with the same memory is a target, -ESRCH if the process has no memory, -ENOMEM.
  */
 struct rocs_target *rocs_target_add(struct task_struct *leader, enum rocs_why why,
 				    unsigned int epoch)
 {
 	struct mm_struct *mm = get_task_mm(leader);
 	struct rocs_target *t;
-	unsigned int nr = 0;
 
 	/* get_task_mm() refuses kernel threads. */
 	if (!mm)
 		return ERR_PTR(-ESRCH);
-	while (nr < ROCS_TARGETS_MAX && rocs_targets[nr])
-		nr++;
-	t = nr < ROCS_TARGETS_MAX ? kzalloc(sizeof(*t), GFP_KERNEL) : ERR_PTR(-ENOSPC);
-	if (IS_ERR_OR_NULL(t)) {
-		mmput(mm);
-		return t ?: ERR_PTR(-ENOMEM);
-	}
-	t->nr = nr;
+	t = make_target(mm);
+	mmput_async(mm);
+	if (IS_ERR(t))
+		return t;
 	t->epoch = epoch;
 	t->why = why;
 	t->pid = get_task_pid(leader, PIDTYPE_TGID);
-	t->mm = mm;
-	mmgrab(mm);
-	mmput(mm);
 	get_task_comm(t->comm, leader);
 	INIT_LIST_HEAD(&t->threads);
 	t->period = FIRST_PERIOD;
 	rocs_plan_init(&t->plan);
-	rocs_targets[nr] = t;
+	rocs_targets[t->nr] = t;
 	rocs_target_look(t);
 	rocs_count(ROCS_STAT_TARGETS, 1);
 	trace_mcube_rocs_target(pid_nr(t->pid), why, true);

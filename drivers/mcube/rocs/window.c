@@ -10,10 +10,14 @@
  *   the plan says         done here
  *   PROFILE begins        prefetchers pause, accesses are sampled
  *   PROFILE goes on       the sampling period follows the budget
+ *   PROFILE takes long    sampling ends, the plan waits
  *   PROFILE ends          sampling ends, the stack is made; pages of the stack that
  *                         lie in the partition by chance move out
  *   mapped = n            pages move until the first n of the stack are in the
  *                         partition; the next window begins after that
+ *
+ * A process that sleeps has no windows.  A profile is given up after a time, as it
+ * keeps the prefetchers of all CPUs off.
  *
  * Source: Soares, Tam and Stumm, MICRO 2008, sections 3 and 4.
  *
@@ -22,6 +26,8 @@
  * paper boots with the partition kept free.
  */
 
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -30,6 +36,9 @@
 #include "period.h"
 
 #include <trace/events/mcube_rocs.h>
+
+/* The longest time that a process is profiled. */
+#define PROFILE_TIME	(10 * HZ)
 
 /* A window begins now. */
 static void restart(struct rocs_target *t)
@@ -76,6 +85,7 @@ static void changed(struct rocs_target *t, enum rocs_state old)
 			return;
 		}
 		rocs_prefetch_profiles(1);
+		t->deadline = jiffies + PROFILE_TIME;
 	}
 	if (old == ROCS_PROFILE) {
 		rocs_target_sample(t, false);
@@ -116,30 +126,43 @@ static void end_window(struct rocs_target *t, const struct rocs_window *w)
 	restart(t);
 }
 
+static void give_up_profile(struct rocs_target *t)
+{
+	rocs_plan_abandon(&t->plan);
+	changed(t, ROCS_PROFILE);
+	restart(t);
+}
+
 /**
  * rocs_window_tick() - look at a target, end its window, move its pages
  * @t: the target; freed if its process has ended or runs another program.
  *
  * Context: process, sleeps, rocs_lock held, samples drained.
+ * Return: true if more pages can move at once.
  */
-void rocs_window_tick(struct rocs_target *t)
+bool rocs_window_tick(struct rocs_target *t)
 {
 	struct mm_struct *mm = t->mm;
 	struct rocs_window w;
+	bool more = false;
 
 	if (rocs_target_gone(t) || !mmget_not_zero(mm)) {
 		rocs_target_remove(t);
-		return;
+		return false;
 	}
 	rocs_target_look(t);
 	if (t->in != t->plan.mapped) {
-		rocs_move_some(t, mm);
+		more = rocs_move_some(t, mm);
 		restart(t);
 	} else {
 		w = window_of(t);
 		if (w.cycles >= 1000ULL * rocs_config.window_kcycles)
 			end_window(t, &w);
+		else if (t->plan.state == ROCS_PROFILE &&
+			 time_after(jiffies, t->deadline))
+			give_up_profile(t);
 	}
 	/* The last reference may be dropped here, which takes long. */
 	mmput_async(mm);
+	return more;
 }

@@ -113,11 +113,13 @@ bool mcube_recolor_isolate(struct folio *folio, struct list_head *list)
 	return mcube_recolor_may(folio) && isolate_folio_to_list(folio, list);
 }
 
+/* What new_folio() knows, and that it found no frame for a page. */
 struct move {
 	const struct mcube_dim *dim;
 	gfp_t gfp;
 	enum mcube_recolor_to to;
 	unsigned int next;
+	bool no_frame;
 };
 
 static struct folio *alloc_color(const struct move *m, struct folio *src,
@@ -147,11 +149,13 @@ static struct folio *new_folio(struct folio *src, unsigned long private)
 		m->next += folio_nr_pages(src);
 		folio = alloc_color(m, src, color);
 		/* Without a free frame of the color, the hint was not followed. */
-		if (!folio ||
-		    mcube_reserve_has(mcube_dim_value(m->dim, folio_pfn(folio))) == pollute)
+		if (!folio)
+			break;
+		if (mcube_reserve_has(mcube_dim_value(m->dim, folio_pfn(folio))) == pollute)
 			return folio;
 		folio_put(folio);
 	}
+	m->no_frame = true;
 	return NULL;
 }
 
@@ -175,16 +179,26 @@ unsigned int mcube_recolor(struct list_head *list, gfp_t gfp,
 		.to = to,
 		.next = *next,
 	};
-	unsigned int moved = 0;
+	unsigned int moved = 0, some;
+	LIST_HEAD(stay);
 
 	if (list_empty(list))
 		return 0;
 	/* The allocator may go off meanwhile, but the map stays. */
 	m.dim = &mcube_map_get()->color;
-	/* For this reason alone a folio is not split for want of a large one. */
-	migrate_pages(list, new_folio, NULL, (unsigned long)&m, MIGRATE_ASYNC,
-		      MR_NUMA_MISPLACED, &moved);
+	do {
+		m.no_frame = false;
+		some = 0;
+		/* For this reason alone a folio is not split for want of a large one. */
+		migrate_pages(list, new_folio, NULL, (unsigned long)&m, MIGRATE_ASYNC,
+			      MR_NUMA_MISPLACED, &some);
+		moved += some;
+		/* A page without a frame ends migrate_pages(): go on without that page. */
+		if (!list_empty(list))
+			list_move(list->next, &stay);
+	} while (m.no_frame && !list_empty(list));
 	putback_movable_pages(list);
+	putback_movable_pages(&stay);
 	mcube_map_put();
 	*next = m.next;
 	return moved;

@@ -242,7 +242,7 @@ TEST(a_period_without_samples_gets_shorter)
 	EXPECT_EQ(rocs_period_next(1024, 0, 1000000000, 4000, 30), 512);
 	EXPECT_EQ(rocs_period_next(1000, 0, 1000000000, 4000, 30), 512);
 	EXPECT_EQ(rocs_period_next(ROCS_PERIOD_MIN, 0, 1000000000, 4000, 30), ROCS_PERIOD_MIN);
-	EXPECT_EQ(rocs_period_next(1000, 1000000, 1000000000, 4000, 30), 2000);
+	EXPECT_EQ(rocs_period_next(1024, 1000000, 1000000000, 4000, 30), 2048);
 	EXPECT_EQ(rocs_period_next(ROCS_PERIOD_MAX, 1000000, 1000000000, 4000, 30),
 		  ROCS_PERIOD_MAX);
 }
