@@ -18,7 +18,7 @@
 
 #define STEPS	25	/* of the solver, as in the original */
 #define BLOCKS	8	/* iterations in a step */
-#define ROW	8	/* nonzeros */
+#define ROW	4	/* nonzeros */
 #define NEAR	1	/* of these beside the diagonal */
 
 static double *values;

@@ -18,7 +18,8 @@
  * what the real program does and what is kept. None is the program or a part of it.
  *
  * Lines of the output:
- *	start PID ARRAY-PAGES
+ *	array ADDRESS PAGES					one for each array
+ *	start PID
  *	ITERATION cycles instructions llc_refs llc_misses	with --report; differences
  *	end ITERATIONS CHECKSUM
  *
@@ -185,7 +186,7 @@ int main(int argc, char **argv)
 		{ "oracle", 0, NULL, 'o' }, { "phase", 1, NULL, 'f' }, { "thp", 0, NULL, 't' },
 		{ },
 	};
-	long kib = 1024, rounds = 0, every = 0, done, pages = 0;
+	long kib = 1024, rounds = 0, every = 0, done;
 	const struct load *load = NULL;
 	int fd[NR_EVENTS], cpu = -1, c;
 	bool check = false;
@@ -232,8 +233,8 @@ int main(int argc, char **argv)
 		pin(cpu);
 	set_up(load, (size_t)kib << 10);
 	for (unsigned int i = 0; i < nr_arrays; i++)
-		pages += array[i].bytes / PAGE;
-	printf("start %d %ld\n", getpid(), pages);
+		printf("array %p %zu\n", array[i].start, array[i].bytes / PAGE);
+	printf("start %d\n", getpid());
 	fflush(stdout);
 	if (every) {
 		sim_find();

@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What ROCS saves programs that evict their own reused pages.
+
+Loads with the memory behaviour of the paper's programs, and real programs, run on modelled
+machines with all policies off and under ROCS, in one guest. Parts:
+
+PARTS
+    make bench-rocs ARGS="--workloads art mcf"
+    make bench-rocs ARGS="--part programs mixed"
+    make bench-rocs ARGS="--again"
+
+The report covers all guests whose figures are in build/guest/, including those of earlier
+runs. All figures are simulated; the machines are in tools/mcube/model/machines/.
+"""
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import lab  # first: it makes the other packages importable
+from lab import Failure
+from lib import ui
+from lib.modelled import Model, machines
+from qemu import CPU
+from rocs import guest, loads, mixed, picture, programs
+
+PARTS = {"loads": loads, "programs": programs, "mixed": mixed}
+
+
+def arguments():
+    """Command line."""
+    titles = "".join(f"    {n:10}{m.TITLE}\n" for n, m in PARTS.items())
+    parser = argparse.ArgumentParser(description=__doc__.replace("PARTS\n", titles + "\n"),
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", default=list(PARTS), choices=list(PARTS),
+                        help="what to run (default: all)")
+    parser.add_argument("--machine", nargs="+", default=["small"], choices=machines())
+    parser.add_argument("--workloads", nargs="+", default=list(loads.LINE),
+                        choices=list(loads.LINE))
+    parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
+    parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
+    parser.add_argument("--timeout", type=int, default=3600, help="seconds for a guest")
+    parser.add_argument("--again", action="store_true",
+                        help="boot no guests; report the figures of earlier runs")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser.parse_args()
+
+
+def boot(jobs, most):
+    """Run at most so many guests at a time; the first failure cancels the rest."""
+    with ThreadPoolExecutor(max(1, most)) as pool:
+        try:
+            for done in as_completed([pool.submit(j) for j in jobs]):
+                done.result()
+        except Failure:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def beside_the_paper(summary):
+    """Print the summary beside the paper's figures."""
+    print("\n  beside the paper (other machine, other programs)\n")
+    for key, paper in loads.PAPER.items():
+        if key in summary:
+            print(f"  {key:16} {summary[key]:7.1%}   paper {paper:.1%}")
+
+
+def report():
+    """Print tables of all figures present and write the result file."""
+    rows, summary, guests = [], {}, {}
+    for name, each in PARTS.items():
+        mine = guest.found(name)
+        got = [r for which, options in mine.items() for r in each.rows_of(which, options)]
+        if got:
+            guests |= mine
+            each.show(got)
+            summary |= each.summarize(got)
+            rows += got
+    if not rows:
+        raise Failure("there are no figures", "run bench-rocs without --again")
+    beside_the_paper(summary)
+    png = picture.draw([r for r in rows if r["part"] == "loads"])
+    path = lab.save("rocs", {
+        "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests, "cpu": CPU,
+        "machines": {o["machine"]: Model(o["machine"]).description for o in guests.values()},
+        "paper": loads.PAPER}, rows, {k: round(v, 5) for k, v in summary.items()})
+    print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
+    return path
+
+
+def run():
+    """Command line."""
+    args = arguments()
+    lab.begin(args)
+    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
+    jobs = [] if args.again else [j for p in args.part for j in PARTS[p].guests(args)]
+    steps = ui.Steps("bench-rocs", [f"{len(jobs)} guests, {args.jobs} at a time", "report"])
+    steps(steps.names[0])
+    if jobs:
+        lab.guest_tool("rocsload")
+        lab.guest_tool("tally")
+    boot(jobs, args.jobs)
+    steps("report")
+    path = report()
+    lab.finish(path, steps, args)
+    return 0
+
+
+if __name__ == "__main__":
+    ui.main(run)
