@@ -117,6 +117,7 @@ def stress(minutes, nodes, mem, flavor="debug"):
                   allow=os.environ.get("STRESS_ALLOW"))
     tools = ROOT / "tools/testing/mcube"
     guest.root.tree(tools, "mcube")
+    rocs(guest.root, flavor)
     result = guest.run(STRESS, name, timeout=minutes * 60 + 420,
                        env={"MINUTES": f"{minutes:g}", "NODES": nodes, "MEM": mem,
                             # six sets of stressors in a short run

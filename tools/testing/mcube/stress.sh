@@ -10,7 +10,8 @@
 # memory is compacted, THP settings change, processes are killed at the limit of
 # a memory cgroup, tasks move between nodes, allocations fail, caches are
 # dropped, and pages are soft offlined. All the time the mcube allocator goes on
-# and off, with other fill orders, container orders, maps and hints.
+# and off, with other fill orders, container orders, maps and hints. ROCS goes on
+# and off, and its module comes and goes; the clock and page faults stand in for a PMU.
 #
 # At the end the allocator is off, all settings are restored, and the kernel's
 # memory must add up.  The verdict is one KTAP result: no splat (taint flags,
@@ -25,6 +26,8 @@ SLICE=${SLICE:-8}
 MCUBE=/sys/kernel/mm/mcube
 ALLOC=$MCUBE/alloc
 SRM=$MCUBE/srm
+ROCS=$MCUBE/rocs
+MODULE=/lib/modules/mcube_rocs.ko
 HINT=/sys/kernel/debug/mcube/hint
 CG=/sys/fs/cgroup
 MEM=/sys/devices/system/memory
@@ -209,6 +212,55 @@ loop_allocator()
 		esac
 		sleep "$(pick 0.02 0.1 0.5 2)"
 	done
+}
+
+# Nanoseconds are cycles and accesses; page faults are instructions, misses and samples.
+rocs_settings()
+{
+	put 0 $ROCS/enabled
+	put "$(pick 1 2 8)" $ROCS/reserve
+	for e in cycles refs; do
+		put "type=1 config=0" $ROCS/events/$e
+	done
+	for e in instructions misses sample_miss; do
+		put "type=1 config=2" $ROCS/events/$e
+	done
+	put none $ROCS/events/sample_hit
+	put "$(pick linear coarse)" $ROCS/search
+	put "$(pick 2 16)" $ROCS/steps
+	put "$(pick 1000 5000)" $ROCS/window_kcycles
+	put "$(pick 1 5 20)" $ROCS/tick_ms
+	put "$(pick 2 10)" $ROCS/profile_windows
+	put "$(pick 0 1)" $ROCS/split_thp
+	put 0 $ROCS/min_rate
+	put 1000 $ROCS/budget
+	put 100 $ROCS/sample_cost
+	put 1 $ROCS/auto
+}
+
+rocs_unload()
+{
+	[ -e $ROCS/enabled ] || return 0
+	cat $ROCS/stats/moved_in >> "$WORK/rocs-moved"
+	rmmod mcube_rocs && echo >> "$WORK/count.rocs-unloaded"
+}
+
+loop_rocs()
+{
+	while running; do
+		[ -e $ROCS/enabled ] || insmod $MODULE || return
+		rocs_settings
+		put 1 $ALLOC/enabled
+		put 1 $ROCS/enabled && echo >> "$WORK/count.rocs"
+		sleep "$(pick 0.1 1 3 6)"
+		cat $ROCS/stats/* /sys/kernel/debug/mcube/rocs/* > /dev/null
+		case $(rnd 4) in
+		0) rocs_unload ;;
+		1) put 0 $ROCS/enabled ;;
+		2) put "$(pidof stress-ng | cut -d' ' -f1-8)" $ROCS/pids ;;
+		esac
+	done
+	rocs_unload
 }
 
 loop_hint()
@@ -476,7 +528,7 @@ note "before: managed free mcube pcp known = $before"
 
 fault_setup 5
 loops=
-for loop in allocator hint memory cpu compact thp memcg cpuset faults caches; do
+for loop in allocator rocs hint memory cpu compact thp memcg cpuset faults caches; do
 	# Output is discarded, as the shell would report each process that is
 	# killed
 	loop_$loop > /dev/null 2>&1 &
@@ -558,9 +610,11 @@ put never /sys/kernel/mm/transparent_hugepage/shmem_enabled
 put 0 /proc/sys/vm/nr_hugepages
 put none $HINT
 note "$slices slices, $odd ended oddly"
-for c in memory given-up cpu memcg cpuset faults soft; do
+for c in memory given-up cpu memcg cpuset faults soft rocs rocs-unloaded; do
 	[ -e "$WORK/count.$c" ] && note "$c: $(wc -l < "$WORK/count.$c") times"
 done
+[ -e "$WORK/rocs-moved" ] && note "rocs/stats/moved_in: $(awk '{ n += $1 }
+	END { print n }' "$WORK/rocs-moved")"
 for f in taken released broken_up served colored fallback uncovered; do
 	note "stats/$f: $(cat $ALLOC/stats/$f)"
 done
@@ -599,6 +653,7 @@ splat=$(dmesg | grep -v 'BUG: KCSAN:' |
 	grep -m1 -E 'BUG:|WARNING:|KASAN:|UBSAN:|Bad page|Oops|INFO: task')
 [ -z "$splat" ] || complain "$splat"
 [ -z "$late" ] || complain "did not end:$late"
+[ ! -e $ROCS ] || [ ! -e $MODULE ] || complain "mcube_rocs is still loaded"
 [ $slices -gt 0 ] || complain "there was no stress"
 
 if [ -n "$why" ]; then

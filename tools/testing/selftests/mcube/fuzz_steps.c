@@ -25,6 +25,7 @@
 #include "../kselftest.h"
 #include "fuzz_steps.h"
 #include "input_lib.h"
+#include "rocs_lib.h"
 #include "srm_lib.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
@@ -56,11 +57,40 @@ static const char * const modes[] = { SRM_MODE_SEGMENTS, "stateless", NULL };
 static const char * const group_orders[] = { "auto", "0", "1", "2", "3", "4", NULL };
 static const char * const reserves[] = { "0", "1", "2", "8", NULL };
 static const char * const reuses[] = { "0", "1", "16", "64", NULL };
+static const char * const shares[] = { "1", "2", "4", "8", NULL };
+static const char * const windows[] = { "1000", "2000", "10000", "100000000", NULL };
+static const char * const ticks[] = { "1", "5", "10", NULL };
+static const char * const few[] = { "1", "2", "3", NULL };
+static const char * const percents[] = { "0", "25", "100", NULL };
+static const char * const budgets[] = { "1", "20", "1000", NULL };
+static const char * const costs[] = { "100", "4000", "1000000", NULL };
+static const char * const profiles[] = { "3072", "98304", NULL };
+static const char * const rates[] = { "64", "16384", "1048576", NULL };
+static const char * const searches[] = { "linear", "coarse", NULL };
+static const char * const chosen[] = { "1", "\n", NULL };
+static const char * const cgroups[] = { "/", "\n", NULL };
+/* Events of every machine, and an event that no machine has. */
+static const char * const counted[] = {
+	"type=1 config=0x0 config1=0x0 config2=0x0 precise=0",
+	"type=1 config=0x2 config1=0x0 config2=0x0 precise=0",
+	"type=1 config=0x2 config1=0x0 config2=0x0 precise=0", NULL
+};
+static const char * const sampled[] = {
+	"type=1 config=0x2 config1=0x0 config2=0x0 precise=0",
+	"type=1 config=0x5 config1=0x0 config2=0x0 precise=0",
+	"type=99 config=0x0 config1=0x0 config2=0x0 precise=0", "none", NULL
+};
 static const char * const no_order[] = { "8", "11", "64", "4294967295", NULL };
 static const char * const no_tl[] = { "0", "4097", "65536", "4294967295", NULL };
 static const char * const no_group_order[] = { "5", "255", "Auto", "auto auto", NULL };
 static const char * const no_share[] = { "65", "255", "4294967295", NULL };
+static const char * const no_number[] = { "100000001", "4294967295", "x", NULL };
 static const char * const no_choice[] = { "0", "none", "[paper]", "shuffle stateless", NULL };
+static const char * const no_pids[] = { "0", "2", "-1", "1 x", "4194304", NULL };
+static const char * const no_cgroup[] = { "/mcube-none", "mcube-none", "/../..", NULL };
+static const char * const no_event[] = {
+	"type=", "config=1", "type=1 precise=4", "none none", "type=1,config=2", NULL
+};
 static const char * const no_hint[] = {
 	"color=256", "bank=256", "color", "color=1 color=1", "none none", NULL
 };
@@ -98,6 +128,39 @@ static const struct control {
 	{ MCUBE_SRM SRM_REUSE, 1, NULL, NULL, reuses, no_share, 0 },
 	{ MCUBE_SRM "vm_hop", 1, NULL, NULL, switches, input_bad_switch, 0 },
 	{ MCUBE_SRM SRM_RECLAIM, 1, NULL, NULL, switches, input_bad_switch, 0 },
+	/* With the events as after loading, on a machine without PMU: ENXIO. */
+	{ MCUBE_ROCS "enabled", 4, MCUBE_ALLOC "enabled", "1", switches,
+	  input_bad_switch, ERROR(ENXIO) | ERROR(ENODEV) | ERROR(EOPNOTSUPP) | ERROR(ERANGE) },
+	{ MCUBE_ROCS "reserve", 1, MCUBE_ROCS "enabled", "0", shares, no_share, ERROR(EBUSY) },
+	{ MCUBE_ROCS "pids", 2, NULL, NULL, chosen, no_pids, 0 },
+	{ MCUBE_ROCS "cgroup", 1, NULL, NULL, cgroups, no_cgroup, 0 },
+	{ MCUBE_ROCS "auto", 2, NULL, NULL, switches, input_bad_switch, 0 },
+	{ MCUBE_ROCS "search", 1, NULL, NULL, searches, no_choice, 0 },
+	{ MCUBE_ROCS "steps", 1, NULL, NULL, shares, no_share, 0 },
+	{ MCUBE_ROCS "window_kcycles", 1, NULL, NULL, windows, no_number, 0 },
+	{ MCUBE_ROCS "tick_ms", 1, NULL, NULL, ticks, no_number, 0 },
+	{ MCUBE_ROCS "profile_windows", 1, NULL, NULL, few, no_number, 0 },
+	{ MCUBE_ROCS "settle_windows", 1, NULL, NULL, few, no_share, 0 },
+	{ MCUBE_ROCS "min_rate", 1, NULL, NULL, percents, no_number, 0 },
+	{ MCUBE_ROCS "phase_percent", 1, NULL, NULL, few, no_number, 0 },
+	{ MCUBE_ROCS "phase_confirm", 1, NULL, NULL, few, no_number, 0 },
+	{ MCUBE_ROCS "stack_rate", 1, NULL, NULL, percents, no_number, 0 },
+	{ MCUBE_ROCS "budget", 1, NULL, NULL, budgets, no_number, 0 },
+	{ MCUBE_ROCS "sample_cost", 1, NULL, NULL, costs, no_number, 0 },
+	{ MCUBE_ROCS "profile_pages", 1, NULL, NULL, profiles, no_number, 0 },
+	{ MCUBE_ROCS "pages_per_second", 1, NULL, NULL, rates, no_number, 0 },
+	{ MCUBE_ROCS "split_thp", 1, NULL, NULL, switches, input_bad_switch, 0 },
+	{ MCUBE_ROCS "prefetch_off", 1, NULL, NULL, switches, input_bad_switch,
+	  ERROR(EOPNOTSUPP) },
+	{ ROCS_EVENTS "cycles", 1, MCUBE_ROCS "enabled", "0", counted, no_event, ERROR(EBUSY) },
+	{ ROCS_EVENTS "instructions", 1, MCUBE_ROCS "enabled", "0", counted, no_event,
+	  ERROR(EBUSY) },
+	{ ROCS_EVENTS "refs", 1, MCUBE_ROCS "enabled", "0", counted, no_event, ERROR(EBUSY) },
+	{ ROCS_EVENTS "misses", 1, MCUBE_ROCS "enabled", "0", counted, no_event, ERROR(EBUSY) },
+	{ ROCS_EVENTS "sample_hit", 1, MCUBE_ROCS "enabled", "0", sampled, no_event,
+	  ERROR(EBUSY) },
+	{ ROCS_EVENTS "sample_miss", 1, MCUBE_ROCS "enabled", "0", sampled, no_event,
+	  ERROR(EBUSY) },
 	/* Between the choice of a text and its write the map may change. */
 	{ MCUBE_HINT, 3, NULL, NULL, NULL, no_hint, ERROR(ERANGE) },
 };
@@ -113,7 +176,7 @@ struct writer {
 /* Read by the writers. */
 static char blocks[BLOCKS][96];
 static int nr_blocks;
-static bool verbose;
+static bool verbose, rocs_loaded;
 
 static unsigned int below(uint64_t *rnd, unsigned int n)
 {
@@ -134,6 +197,11 @@ static const char *any(uint64_t *rnd, const char * const *list)
 	return list[below(rnd, nr_texts(list))];
 }
 
+static bool is_there(const struct control *c)
+{
+	return rocs_loaded || strncmp(c->path, MCUBE_ROCS, strlen(MCUBE_ROCS));
+}
+
 static const struct control *any_control(struct writer *w)
 {
 	const struct control *c;
@@ -141,9 +209,11 @@ static const struct control *any_control(struct writer *w)
 
 	for (i = 0; i < ARRAY_SIZE(controls); i++)
 		sum += controls[i].weight;
-	i = below(&w->rnd, sum);
-	for (c = controls; i >= c->weight; c++)
-		i -= c->weight;
+	do {
+		i = below(&w->rnd, sum);
+		for (c = controls; i >= c->weight; c++)
+			i -= c->weight;
+	} while (!is_there(c));
 	return c;
 }
 
@@ -270,7 +340,9 @@ static void write_invalid(struct writer *w)
 	const char * const *list = c->invalid;
 	const char *text;
 
-	if (list != input_bad_maps && below(&w->rnd, 2))
+	/* Some of these numbers are PIDs, and blanks are no PID and no cgroup. */
+	if (list != input_bad_maps && list != no_pids && list != no_cgroup &&
+	    below(&w->rnd, 2))
 		list = input_bad_numbers;
 	text = any(&w->rnd, list);
 	put(w, c, text, strlen(text), false, 0);
@@ -523,6 +595,7 @@ void fuzz_restore(void)
 void fuzz_begin(void)
 {
 	verbose = mcube_env("MCUBE_FUZZ_VERBOSE", 0);
+	rocs_loaded = !rocs_unusable();
 	find_blocks();
 	set_faults("10");
 }
@@ -531,4 +604,8 @@ void fuzz_end(void)
 {
 	set_faults("0");
 	fuzz_restore();
+	if (rocs_unusable())
+		return;
+	mcube_write(MCUBE_ROCS "enabled", "0");
+	rocs_defaults();
 }

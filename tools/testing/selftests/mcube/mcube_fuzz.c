@@ -63,6 +63,9 @@ static const char *all_off(void)
 	if (mcube_write(MCUBE_SRM "enabled", "0") &&
 	    mcube_exists(MCUBE_SRM "enabled"))
 		return "srm/enabled refuses 0";
+	if (mcube_write(MCUBE_ROCS "enabled", "0") &&
+	    mcube_exists(MCUBE_ROCS "enabled"))
+		return "rocs/enabled refuses 0";
 	if (mcube_off() || mcube_read_num(MCUBE_ALLOC "enabled"))
 		return "alloc/enabled refuses 0";
 	if (mcube_exists(MCUBE_SRM "enabled") &&

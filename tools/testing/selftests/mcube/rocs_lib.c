@@ -111,16 +111,16 @@ static int write_events(const char * const *text)
 /*
  * Describe events that this machine has.
  *
- * The stand-in: nanoseconds are cycles, page faults are instructions, and each fault
- * is a miss of the page that faults.  So a puppet decides which pages are profiled,
- * by faulting on them, and how fast it seems to be.  Accesses to the cache are
- * nanoseconds too, and PERF_COUNT_SW_DUMMY counts no miss, so there are no phases.
+ * The stand-in: nanoseconds are cycles and accesses to the cache, page faults are
+ * instructions, and each fault is a miss of the page that faults.  So a puppet decides
+ * which pages are profiled, by faulting on them, and how fast it seems to be.  Each
+ * instruction misses, so there are no phases.
  */
 int rocs_events(enum rocs_pmu pmu)
 {
 	static const char * const standin[] = {
 		"type=1 config=0", "type=1 config=2", "type=1 config=0",
-		"type=1 config=9", "none", "type=1 config=2",
+		"type=1 config=2", "none", "type=1 config=2",
 	};
 	static const int model[] = { CYCLES, INSTRUCTIONS, LLC_REFS, LLC_MISSES, LLC_REFS };
 	const char *text[6];

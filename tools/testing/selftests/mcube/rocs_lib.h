@@ -19,7 +19,7 @@
 /* Every wait ends after so many seconds; a wait that succeeds is shorter by far. */
 #define ROCS_DEADLINE	120.0
 
-/* Samples of every 16th fault find each page only if the number is odd. */
+/* Samples of every 32nd fault find each page only if the number is odd. */
 #define ROCS_PAGES	191UL
 #define ROCS_MOST_PAGES	(8 * HUGE_PAGES)
 
@@ -84,9 +84,9 @@ size_t rocs_count_both(const bool *a, const bool *b, size_t nr);
 /* What a puppet does all the time, beside using all its pages. */
 enum rocs_play {
 	ROCS_FAULT,	/* each page is unmapped, and mapped by a fault */
-	ROCS_STOP,	/* no instructions, as the stand-in counts them */
+	ROCS_SLOWER,	/* instructions, as the stand-in counts them, are rare */
 	ROCS_SLOW,
-	ROCS_FAST,	/* many instructions in the time of ROCS_SLOW */
+	ROCS_FAST,
 };
 
 /* In memory that test and puppet share. */

@@ -130,7 +130,7 @@ static void there_and_back(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_
 	EXPECT_EQ(0, in_partition(self));
 	move_in(_metadata, self);
 	expect_all_inside(_metadata, self);
-	/* Samples of every 16th fault, page after page, find all pages. */
+	/* Samples of every 32nd fault, page after page, find all pages. */
 	EXPECT_LE(ROCS_PAGES * 9 / 10, self->pages);
 	EXPECT_EQ(self->pages, in_partition(self));
 	EXPECT_LE(moved_in + (long)self->pages, rocs_stat("moved_in"));
@@ -398,7 +398,7 @@ TEST_F_TIMEOUT(rocs_move, gain_does_not_last, 300)
 	profile(_metadata, self, rocs_map_anon, ROCS_PAGES);
 	move_in(_metadata, self);
 	expect_all_inside(_metadata, self);
-	self->puppet->play = ROCS_STOP;
+	self->puppet->play = ROCS_SLOWER;
 	ASSERT_TRUE(rocs_await_state(self->puppet->pid, "watch", &self->line));
 	EXPECT_EQ(1, self->line.rollbacks);
 	ASSERT_EQ(0, rocs_freeze());

@@ -20,8 +20,8 @@
 
 /* Pages that a puppet uses between two looks at what it shall do. */
 #define STRIDE		8
-/* ROCS samples no more often than every 16th event. */
-#define PERIOD		16
+/* ROCS samples no more often than every 32nd event. */
+#define PERIOD		32
 #define TAG		0x5ca1ab1e00000000ULL
 
 static bool is_file(const struct rocs_puppet *p)
@@ -118,7 +118,7 @@ static void refault(struct rocs_puppet *p)
 	bool huge = p->map == rocs_map_huge;
 	size_t nr = huge ? HUGE_PAGES : 1, i = p->next_fault, first = i / nr * nr, k;
 
-	/* An odd step: samples of every 16th fault find all pages. */
+	/* An odd step: samples of every 32nd fault find all pages. */
 	p->next_fault = (i + (huge ? HUGE_PAGES + 1 : 1)) % p->pages;
 	madvise(p->mem + first * PAGE_SIZE_, nr * PAGE_SIZE_, MADV_DONTNEED);
 	if (p->reads) {
@@ -178,7 +178,8 @@ static void play(struct rocs_puppet *p)
 		case ROCS_FAULT:
 			refault(p);
 			break;
-		case ROCS_STOP:
+		case ROCS_SLOWER:
+			pulse(p, n % 8192 == 0);
 			break;
 		case ROCS_SLOW:
 			pulse(p, n % 512 == 0);

@@ -70,10 +70,13 @@ static void expect_stream(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_s
 
 	TH_LOG("phase %d: %d of %zu streamed pages, %d of %zu reused pages", phase, in,
 	       p->streamed_pages, wrong, p->reused_pages);
-	/* The partition holds a sixteenth of the cache: half of the gain needs most. */
+	/*
+	 * Outside the partition the rest of the stream competes for the cache with what
+	 * is used again.  Samples are few, so some reused pages look like the stream.
+	 */
 	EXPECT_LE(p->streamed_pages / 2, wanted);
 	EXPECT_LE(wanted * 95 / 100, in);
-	EXPECT_GE(p->reused_pages / 10, wrong);
+	EXPECT_GE(p->reused_pages / 4, wrong);
 }
 
 TEST_F_TIMEOUT(rocs_sim, finds_the_stream, 300)
@@ -110,11 +113,16 @@ TEST_F_TIMEOUT(rocs_sim, second_phase, 300)
 	struct rocs_polluter *p = self->polluter;
 	long phases = rocs_stat("phases");
 	unsigned int searches;
+	unsigned long windows;
 
 	ASSERT_EQ(0, rocs_choose(p->pid));
 	hold(_metadata, self);
 	expect_stream(_metadata, self, 0);
 	searches = self->line.searches;
+	/* ROCS has to know what is usual before it can find the unusual. */
+	windows = self->line.windows;
+	while (rocs_target(p->pid, &self->line) && self->line.windows < windows + 8)
+		usleep(10000);
 	p->phase = 1;
 	/* The pages of the first phase leave before anything else is tried. */
 	ASSERT_TRUE(rocs_await_state(p->pid, "profile", &self->line));
