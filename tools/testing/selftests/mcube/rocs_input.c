@@ -63,6 +63,10 @@ static const char * const bad_event[] = {
 	"type=1 =", "\xff", NULL
 };
 
+/* The same description, as somebody may write it and as it is read. */
+#define MIXED		" precise=3 config2=3  config1=2 config=0xfff0000000000000 type=0xffffffff\n"
+#define IN_ORDER	"type=4294967295 config=0xfff0000000000000 config1=0x2 config2=0x3 precise=3"
+
 static const char * const event_names[] = {
 	"cycles", "instructions", "refs", "misses", "sample_hit", "sample_miss",
 };
@@ -190,11 +194,9 @@ TEST_F_TIMEOUT(rocs_input, events, 300)
 		EXPECT_EQ(0, mcube_write(path, "none"));
 		EXPECT_EQ(4, mcube_read(path, text, sizeof(text)));
 		/* What is read can be written. */
-		EXPECT_EQ(0, mcube_write(path, " precise=3 config2=3  config1=2 "
-					 "config=0xffffffffffffffff type=0xffffffff\n"));
+		EXPECT_EQ(0, mcube_write(path, MIXED));
 		EXPECT_LT(0, mcube_read(path, text, sizeof(text)));
-		EXPECT_STREQ("type=4294967295 config=0xffffffffffffffff config1=0x2 "
-			     "config2=0x3 precise=3", text);
+		EXPECT_STREQ(IN_ORDER, text);
 		EXPECT_EQ(0, mcube_write(path, text));
 	}
 }

@@ -187,7 +187,7 @@ TEST_F_TIMEOUT(rocs_module, unloaded_while_on, 300)
 	struct rocs_puppet *p;
 	int round;
 
-	p = self->puppet = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
+	p = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
 	ASSERT_NE(NULL, p);
 	for (round = 0; round < 2; round++) {
 		ASSERT_EQ(0, rocs_load());

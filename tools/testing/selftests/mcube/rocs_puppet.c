@@ -87,7 +87,8 @@ static char *map_file(struct rocs_puppet *p, int prot, int flags)
 	if (fd < 0)
 		return NULL;
 	for (i = 0; i < p->pages; i++) {
-		page[0] = p->expected[i] = rocs_tag(i);
+		p->expected[i] = rocs_tag(i);
+		page[0] = p->expected[i];
 		page[PAGE_SIZE_ / sizeof(uint64_t) - 1] = ~page[0];
 		if (write(fd, page, sizeof(page)) != sizeof(page))
 			return NULL;
