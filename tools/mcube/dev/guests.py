@@ -139,13 +139,10 @@ def stress_short(minutes, *others):
 
 def stress_all(minutes):
     """The full matrix of make stress, and a run of the kernel that finds data races."""
-    out = []
-    for nodes in (1, 2):
-        for mem in ("512M", "4G"):
-            say(f"stress: {nodes} node(s), {mem}, {minutes:g} minutes")
-            out += stress(minutes, nodes, mem)
-    say(f"stress: data races, 2 nodes, 4G, {minutes:g} minutes")
-    return out + stress(minutes, 2, "4G", "races")
+    matrix = [(nodes, mem) for nodes in (1, 2) for mem in ("512M", "4G")]
+    say(f"stress: {len(matrix) + 1} guests, three at a time, {minutes:g} minutes each")
+    return together(*(lambda n=n, m=m: stress(minutes, n, m) for n, m in matrix),
+                    lambda: stress(minutes, 2, "4G", "races"))
 
 
 def report(results):
