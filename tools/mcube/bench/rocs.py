@@ -37,6 +37,8 @@ def arguments():
     parser.add_argument("--machine", nargs="+", default=["small"], choices=machines())
     parser.add_argument("--workloads", nargs="+", default=list(loads.LINE),
                         choices=list(loads.LINE))
+    parser.add_argument("--programs", nargs="+", default=list(programs.COMMANDS),
+                        choices=list(programs.COMMANDS))
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
     parser.add_argument("--timeout", type=int, default=3600, help="seconds for a guest")
