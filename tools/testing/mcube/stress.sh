@@ -229,8 +229,8 @@ rocs_settings()
 	put "$(pick linear coarse)" $ROCS/search
 	put "$(pick 2 16)" $ROCS/steps
 	put "$(pick 1000 5000)" $ROCS/window_kcycles
-	put "$(pick 1 5 20)" $ROCS/tick_ms
-	put "$(pick 2 10)" $ROCS/profile_windows
+	put "$(pick 1 5)" $ROCS/tick_ms
+	put "$(pick 1 3)" $ROCS/profile_windows
 	put "$(pick 0 1)" $ROCS/split_thp
 	put 0 $ROCS/min_rate
 	put 1000 $ROCS/budget
@@ -245,19 +245,30 @@ rocs_unload()
 	rmmod mcube_rocs && echo >> "$WORK/count.rocs-unloaded"
 }
 
+# The allocator goes off at any time, and ROCS with the allocator; a chosen process is
+# searched within a second.
+rocs_on()
+{
+	put 1 $ALLOC/enabled
+	put 1 $ROCS/enabled && echo >> "$WORK/count.rocs"
+	put "$(pidof stress-ng | cut -d' ' -f1-16)" $ROCS/pids
+	sleep "$(pick 0.1 0.3 1)"
+}
+
 loop_rocs()
 {
 	while running; do
 		[ -e $ROCS/enabled ] || insmod $MODULE || return
 		rocs_settings
-		put 1 $ALLOC/enabled
-		put 1 $ROCS/enabled && echo >> "$WORK/count.rocs"
-		sleep "$(pick 0.1 1 3 6)"
+		times=$(pick 1 5 15)
+		while running && [ "$times" -gt 0 ]; do
+			rocs_on
+			times=$((times - 1))
+		done
 		cat $ROCS/stats/* /sys/kernel/debug/mcube/rocs/* > /dev/null
-		case $(rnd 4) in
+		case $(rnd 3) in
 		0) rocs_unload ;;
 		1) put 0 $ROCS/enabled ;;
-		2) put "$(pidof stress-ng | cut -d' ' -f1-8)" $ROCS/pids ;;
 		esac
 	done
 	rocs_unload
