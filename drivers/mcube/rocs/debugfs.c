@@ -66,9 +66,10 @@ static void show_profile(struct seq_file *m, const struct rocs_target *t)
 	u32 i;
 
 	for (i = 0; i < t->nr_stack; i++)
-		seq_printf(m, "%d 0x%llx %u %u %d\n", pid_vnr(t->pid),
+		seq_printf(m, "%d 0x%llx %u %u %u %d\n", pid_vnr(t->pid),
 			   t->stack[i].page << PAGE_SHIFT, t->stack[i].samples,
-			   t->stack[i].rate, i < t->plan.mapped);
+			   t->stack[i].misses, t->stack[i].rate,
+			   i < t->plan.mapped);
 }
 
 static int profile_show(struct seq_file *m, void *v)
@@ -76,7 +77,7 @@ static int profile_show(struct seq_file *m, void *v)
 	unsigned int i;
 
 	guard(mutex)(&rocs_lock);
-	seq_puts(m, "pid address samples rate_65536 mapped\n");
+	seq_puts(m, "pid address samples misses rate_65536 mapped\n");
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
 			show_profile(m, rocs_targets[i]);

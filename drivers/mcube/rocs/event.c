@@ -228,6 +228,16 @@ struct perf_event *rocs_event_create(enum rocs_event e, struct task_struct *task
 						context_of(target, e == ROCS_SAMPLE_HIT));
 }
 
+static int try_event(enum rocs_event e, u64 period)
+{
+	struct perf_event *event = rocs_event_create(e, current, period, 0);
+
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	perf_event_release_kernel(event);
+	return 0;
+}
+
 /**
  * rocs_event_check() - does this machine have all events?
  * @failed: set to the event that it does not have.
@@ -240,9 +250,10 @@ int rocs_event_check(enum rocs_event *failed)
 {
 	bool sampled = rocs_config.event[ROCS_SAMPLE_HIT].used ||
 		       rocs_config.event[ROCS_SAMPLE_MISS].used;
-	struct perf_event *event;
 	enum rocs_event e;
+	int ret;
 
+	rocs_config.odd_periods = true;
 	for (e = 0; e < ROCS_NR_EVENTS; e++) {
 		*failed = e;
 		if (!rocs_config.event[e].used) {
@@ -250,10 +261,11 @@ int rocs_event_check(enum rocs_event *failed)
 				return -EDESTADDRREQ;
 			continue;
 		}
-		event = rocs_event_create(e, current, ROCS_PERIOD_MAX, 0);
-		if (IS_ERR(event))
-			return PTR_ERR(event);
-		perf_event_release_kernel(event);
+		ret = try_event(e, ROCS_PERIOD_MAX);
+		if (ret)
+			return ret;
+		if (e >= ROCS_NR_COUNTERS && try_event(e, ROCS_PERIOD_MAX + 1))
+			rocs_config.odd_periods = false;
 	}
 	return 0;
 }

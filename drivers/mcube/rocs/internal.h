@@ -94,6 +94,8 @@ struct rocs_event_desc {
  * @profile_pages: pages that a profile has room for at most.
  * @pages_per_second: pages that may be moved in a second, over all targets.
  * @split_thp: split huge pages that have polluting pages.
+ * @odd_periods: the PMU takes sampling periods that are no multiples of 16; found out
+ *               when the policy goes on.
  * @prefetch_off: hardware prefetchers pause while accesses are sampled.
  * @automatic: busy processes become targets without being chosen.
  *
@@ -113,6 +115,7 @@ struct rocs_config {
 	unsigned int split_thp;
 	unsigned int prefetch_off;
 	unsigned int automatic;
+	bool odd_periods;
 };
 
 extern struct rocs_config rocs_config;

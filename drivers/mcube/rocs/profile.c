@@ -26,7 +26,7 @@
  *
  * - The rate of a page with few samples is drawn to the rate of the whole
  *   process, as if it had ROCS_PRIOR more samples at that rate.  Without this,
- *   pages with one or two samples fill both ends of the stack.
+ *   pages with a single sample fill both ends of the stack.
  * - The profile has a bound; samples of pages beyond the bound are counted.
  */
 
@@ -39,8 +39,11 @@
 
 #include "profile.h"
 
-/* Samples at the rate of the process that each page is given beside its own. */
-#define ROCS_PRIOR	4U
+/*
+ * Samples at the rate of the process that each page is given beside its own.  More would
+ * rank pages that always miss by their number of samples.
+ */
+#define ROCS_PRIOR	1U
 
 /**
  * rocs_profile_init() - begin an empty profile
@@ -179,6 +182,7 @@ u32 rocs_profile_stack(const struct rocs_profile *p, struct rocs_entry *stack,
 		stack[nr++] = (struct rocs_entry){
 			.page = s->page,
 			.samples = min_t(u64, all, U32_MAX),
+			.misses = s->misses,
 			.rate = rate,
 		};
 	}

@@ -52,11 +52,13 @@ struct rocs_profile {
  * struct rocs_entry - a page of the miss-rate stack
  * @page: virtual address of the page, in pages.
  * @samples: samples of the page.
+ * @misses: samples that missed the last-level cache.
  * @rate: estimated miss rate, 0..ROCS_RATE_ONE.
  */
 struct rocs_entry {
 	u64 page;
 	u32 samples;
+	u32 misses;
 	u32 rate;
 };
 

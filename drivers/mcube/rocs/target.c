@@ -64,6 +64,16 @@ static void thread_release(struct rocs_target *t, struct rocs_thread *th)
 	kfree(th);
 }
 
+/*
+ * A program that goes through memory in steps of a power of two would be sampled at the
+ * same places again and again by a period that is a multiple of the step.  So periods are
+ * odd where the PMU takes odd periods, and differ from window to window.
+ */
+static u64 period_now(const struct rocs_target *t)
+{
+	return t->period + (rocs_config.odd_periods ? 1 + 14 * t->windows % 32 : 0);
+}
+
 static int create_event(struct rocs_target *t, struct rocs_thread *th,
 			enum rocs_event e)
 {
@@ -71,7 +81,7 @@ static int create_event(struct rocs_target *t, struct rocs_thread *th,
 
 	if (!rocs_config.event[e].used || th->event[e])
 		return 0;
-	event = rocs_event_create(e, th->task, t->period, t->nr);
+	event = rocs_event_create(e, th->task, period_now(t), t->nr);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	th->event[e] = event;
@@ -218,7 +228,7 @@ void rocs_target_look(struct rocs_target *t)
 /**
  * rocs_target_set_period() - set the sampling period of a target
  * @t: the target.
- * @period: events between two samples.
+ * @period: events between two samples, or a few less.
  *
  * Context: process, sleeps, rocs_lock held.
  */
@@ -227,13 +237,11 @@ void rocs_target_set_period(struct rocs_target *t, u32 period)
 	struct rocs_thread *th;
 	enum rocs_event e;
 
-	if (period == t->period)
-		return;
 	t->period = period;
 	list_for_each_entry(th, &t->threads, node)
 		for (e = ROCS_NR_COUNTERS; e < ROCS_NR_EVENTS; e++)
 			if (th->event[e])
-				perf_event_period(th->event[e], period);
+				perf_event_period(th->event[e], period_now(t));
 }
 
 /**
