@@ -320,15 +320,17 @@ size_t rocs_mapped_pages(pid_t pid, const char *mem, size_t pages, bool *mapped)
 {
 	FILE *f = fopen(ROCS_DEBUGFS "/profile", "re");
 	unsigned long long addr;
-	char text[256];
+	char text[256], *last;
 	size_t n = 0, i;
-	int who, in;
+	int who;
 
 	if (mapped)
 		memset(mapped, 0, pages * sizeof(*mapped));
 	while (f && fgets(text, sizeof(text), f)) {
-		if (sscanf(text, "%d %llx %*u %*u %d", &who, &addr, &in) != 3 ||
-		    who != pid || !in || addr < (uintptr_t)mem)
+		/* The last column is "mapped". */
+		last = strrchr(text, ' ');
+		if (sscanf(text, "%d %llx", &who, &addr) != 2 || who != pid ||
+		    !last || atoi(last) != 1 || addr < (uintptr_t)mem)
 			continue;
 		i = (addr - (uintptr_t)mem) / PAGE_SIZE_;
 		if (i >= pages)

@@ -19,7 +19,7 @@
 /* Every wait ends after so many seconds; a wait that succeeds is shorter by far. */
 #define ROCS_DEADLINE	120.0
 
-/* Samples of every 32nd fault find each page only if the number is odd. */
+/* A prime: samples at any period find each page. */
 #define ROCS_PAGES	191UL
 #define ROCS_MOST_PAGES	(8 * HUGE_PAGES)
 

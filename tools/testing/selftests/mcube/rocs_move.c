@@ -130,7 +130,7 @@ static void there_and_back(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_
 	EXPECT_EQ(0, in_partition(self));
 	move_in(_metadata, self);
 	expect_all_inside(_metadata, self);
-	/* Samples of every 32nd fault, page after page, find all pages. */
+	/* Samples at a fixed period, page after page, find all pages. */
 	EXPECT_LE(ROCS_PAGES * 9 / 10, self->pages);
 	EXPECT_EQ(self->pages, in_partition(self));
 	EXPECT_LE(moved_in + (long)self->pages, rocs_stat("moved_in"));

@@ -20,8 +20,8 @@
 
 /* Pages that a puppet uses between two looks at what it shall do. */
 #define STRIDE		8
-/* ROCS samples no more often than every 32nd event. */
-#define PERIOD		32
+/* With every 64th fault sampled, a profile is complete soon. */
+#define PERIOD		64
 #define TAG		0x5ca1ab1e00000000ULL
 
 static bool is_file(const struct rocs_puppet *p)
@@ -119,7 +119,7 @@ static void refault(struct rocs_puppet *p)
 	bool huge = p->map == rocs_map_huge;
 	size_t nr = huge ? HUGE_PAGES : 1, i = p->next_fault, first = i / nr * nr, k;
 
-	/* An odd step: samples of every 32nd fault find all pages. */
+	/* An odd step: samples at a fixed period find all pages. */
 	p->next_fault = (i + (huge ? HUGE_PAGES + 1 : 1)) % p->pages;
 	madvise(p->mem + first * PAGE_SIZE_, nr * PAGE_SIZE_, MADV_DONTNEED);
 	if (p->reads) {
