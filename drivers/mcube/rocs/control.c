@@ -137,7 +137,7 @@ static int check_events(void)
 	else if (ret)
 		pr_warn_ratelimited("rocs/enabled: this machine does not have the event of rocs/events/%s (error %d): write the description of another event there\n",
 				    rocs_event_names[failed], ret);
-	return ret ? -ENXIO : 0;
+	return ret && ret != -ENOMEM ? -ENXIO : ret;
 }
 
 static int enable(void)

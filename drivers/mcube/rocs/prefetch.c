@@ -26,6 +26,7 @@
 
 #include <linux/bits.h>
 #include <linux/cpu.h>
+#include <linux/cpufeature.h>
 #include <linux/cpuhotplug.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
@@ -34,7 +35,6 @@
 #include <linux/suspend.h>
 
 #include <asm/cpu_device_id.h>
-#include <asm/cpufeature.h>
 #include <asm/cpuid.h>
 #include <asm/intel-family.h>
 #include <asm/msr.h>

@@ -35,8 +35,10 @@ struct rocs_test {
 
 static int rocs_test_init(struct kunit *test)
 {
-	test->priv = kvzalloc(sizeof(struct rocs_test), GFP_KERNEL);
-	return test->priv ? 0 : -ENOMEM;
+	struct rocs_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+
+	test->priv = t;
+	return t ? 0 : -ENOMEM;
 }
 
 static void rocs_test_exit(struct kunit *test)

@@ -18,10 +18,9 @@
  *      v
  *   mcube_recolor() moved | refused
  *
- * While the page table lock is held, the page stays mapped, so it is not freed and
- * its file is not truncated.  After that the isolated page has a reference of its
- * own, and migrate_pages() copes with a page that is unmapped, truncated or freed
- * meanwhile.  Nothing of the first look is remembered but the folio that shall be
+ * While the page table lock is held, the page stays mapped, so it is not freed.
+ * After that the isolated page has a reference of its own, and migrate_pages() copes
+ * with a page that is unmapped or freed meanwhile.  Nothing of the first look is remembered but the folio that shall be
  * split: its page may have moved or have gone when isolate() looks again.
  *
  * The process that owns the pages may want its mmap lock, so mcube_recolor_mm() never
@@ -30,11 +29,14 @@
  * Pages that several processes have mapped are spread, but not gathered in the
  * reserved colors: a page that pollutes the cache in one process may be used
  * again in another process.
+ *
+ * Pages of files do not move, those of shared memory included.  They belong to all who
+ * use the file, now or later, and outlive the process: nobody would move them back.
+ * Where pages of a file lie is for SRM-buffer to decide.
  */
 
 #include <linux/errno.h>
 #include <linux/export.h>
-#include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/ksm.h>
 #include <linux/list.h>
@@ -43,7 +45,6 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
-#include <linux/pagemap.h>
 #include <linux/pagewalk.h>
 #include <linux/sched.h>
 #include <linux/swap.h>
@@ -91,29 +92,13 @@ static bool is_there(const struct place *p, enum mcube_recolor_to to)
 	return mcube_reserve_has(color) == (to == MCUBE_RECOLOR_POLLUTE);
 }
 
-/*
- * May the page lie where anonymous memory may lie?  Only containers have many frames
- * of a color, and they serve movable pages of any zone.  So pages of drivers and
- * block devices, which are restricted, would hardly get their color.
- */
-static bool lies_anywhere(const struct place *p)
-{
-	const gfp_t mask = GFP_ZONEMASK | __GFP_RECLAIMABLE;
-
-	if (folio_test_anon(p->folio))
-		return true;
-	return p->vma->vm_file &&
-		(mapping_gfp_mask(p->vma->vm_file->f_mapping) & mask) ==
-		(GFP_HIGHUSER_MOVABLE & mask);
-}
-
 static bool may_move(const struct place *p, enum mcube_recolor_to to)
 {
-	return !folio_test_hugetlb(p->folio) &&
+	return folio_test_anon(p->folio) && !folio_test_hugetlb(p->folio) &&
 		!folio_is_zone_device(p->folio) && !folio_test_ksm(p->folio) &&
 		/* A page that was locked just now may not be marked yet. */
 		!(p->vma->vm_flags & VM_LOCKED) &&
-		mcube_recolor_may(p->folio) && lies_anywhere(p) &&
+		mcube_recolor_may(p->folio) &&
 		(to == MCUBE_RECOLOR_SPREAD ||
 		 !folio_likely_mapped_shared(p->folio));
 }
@@ -214,10 +199,10 @@ static int isolate(struct mm_struct *mm, const struct mcube_dim *dim,
  * @result: each address is added to the count of what became of it, and each folio
  *          that was split to @result->split.
  *
- * Anonymous pages and pages of files move, within their node.  A page that is
- * locked, under writeback, pinned, mlocked, of KSM, hugetlb or a device, or not on
- * an LRU list is refused, as is an address without a page.  For
- * %MCUBE_RECOLOR_POLLUTE so is a page that several processes have mapped.
+ * Anonymous pages move, within their node.  A page that is of a file, locked, under
+ * writeback, pinned, mlocked, of KSM, hugetlb or a device, or not on an LRU list is
+ * refused, as is an address without a page.  For %MCUBE_RECOLOR_POLLUTE so is a page
+ * that several processes have mapped.
  *
  * Without reserved colors, all pages have a color of %MCUBE_RECOLOR_SPREAD.
  *
@@ -251,6 +236,8 @@ int mcube_recolor_mm(struct mm_struct *mm, const unsigned long *addr,
 	if (ret < 0)
 		return ret;
 	moved = mcube_recolor(&list, GFP_HIGHUSER_MOVABLE, to, next);
+	/* A page in the batch of this CPU could not move back from another CPU. */
+	lru_add_drain();
 	result->moved += moved;
 	result->refused += ret - moved;
 	return 0;

@@ -55,7 +55,7 @@ static void setup(size_t cache)
  */
 static double settle(void)
 {
-	const double a = 10, b = 10, d = 0.9, threshold = 1e-3;
+	const double a = 10, b = 10, d = 0.9, threshold = 0.001;
 	double w = 0, v = 0, p = 0;
 
 	for (size_t n = 0; n < neurons; n++) {

@@ -170,7 +170,7 @@ static void pin(int cpu)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: rocsload [--kib K] [--cpu N] [--rounds N] [--report N] [--check]\n"
+	fprintf(stderr, "Usage: rocsload [--kib K] [--cpu N] [--rounds N] [--report N] [--check]\n"
 		"\t[--oracle] [--phase N] [--thp] NAME\nNAME:");
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++)
 		fprintf(stderr, " %s", loads[i]->name);

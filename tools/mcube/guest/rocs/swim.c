@@ -122,7 +122,7 @@ static void iterate(unsigned long n)
 {
 	(void)n;
 	fluxes();
-	new_fields(1e-5);
+	new_fields(0.00001);
 	filter();
 }
 

@@ -75,11 +75,13 @@ static const char * const counted[] = {
 	"type=1 config=0x2 config1=0x0 config2=0x0 precise=0",
 	"type=1 config=0x2 config1=0x0 config2=0x0 precise=0", NULL
 };
+
 static const char * const sampled[] = {
 	"type=1 config=0x2 config1=0x0 config2=0x0 precise=0",
 	"type=1 config=0x5 config1=0x0 config2=0x0 precise=0",
 	"type=99 config=0x0 config1=0x0 config2=0x0 precise=0", "none", NULL
 };
+
 static const char * const no_order[] = { "8", "11", "64", "4294967295", NULL };
 static const char * const no_tl[] = { "0", "4097", "65536", "4294967295", NULL };
 static const char * const no_group_order[] = { "5", "255", "Auto", "auto auto", NULL };
@@ -88,9 +90,11 @@ static const char * const no_number[] = { "100000001", "4294967295", "x", NULL }
 static const char * const no_choice[] = { "0", "none", "[paper]", "shuffle stateless", NULL };
 static const char * const no_pids[] = { "0", "2", "-1", "1 x", "4194304", NULL };
 static const char * const no_cgroup[] = { "/mcube-none", "mcube-none", "/../..", NULL };
+
 static const char * const no_event[] = {
 	"type=", "config=1", "type=1 precise=4", "none none", "type=1,config=2", NULL
 };
+
 static const char * const no_hint[] = {
 	"color=256", "bank=256", "color", "color=1 color=1", "none none", NULL
 };

@@ -12,7 +12,10 @@
 #define FUZZ_PAGES	512	/* most pages that a step uses */
 #define FUZZ_THP	"/sys/kernel/mm/transparent_hugepage/enabled"
 
-/* Load mcube_rocs if its file is there, look for memory blocks, and let allocations fail for whom asks for it. */
+/*
+ * Load mcube_rocs if its file is there, look for memory blocks, and let allocations fail
+ * for a task that asks for failures.
+ */
 void fuzz_begin(void);
 void fuzz_end(void);
 

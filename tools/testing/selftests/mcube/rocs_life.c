@@ -284,56 +284,6 @@ TEST_F_TIMEOUT(rocs_life, kill, 300)
 	EXPECT_EQ(0, rocs_targets());
 }
 
-/* The pages of a file outlive the process that has them mapped. */
-static int file_in_partition(FIXTURE_DATA(rocs_life) *self)
-{
-	volatile char sum = 0;
-	int fd = open(self->path, O_RDONLY | O_CLOEXEC), n;
-	size_t i;
-	char *mem;
-
-	if (fd < 0)
-		return -errno;
-	mem = mmap(NULL, ROCS_PAGES * PAGE_SIZE_, PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	if (mem == MAP_FAILED)
-		return -errno;
-	for (i = 0; i < ROCS_PAGES; i++)
-		sum += mem[i * PAGE_SIZE_];
-	n = rocs_reserved(&self->setup, getpid(), mem, ROCS_PAGES, NULL);
-	munmap(mem, ROCS_PAGES * PAGE_SIZE_);
-	return n;
-}
-
-static void end_with_file(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_life) *self,
-			  bool killed)
-{
-	snprintf(self->path, sizeof(self->path), "/dev/shm/mcube-rocs");
-	self->puppet = rocs_puppet(rocs_map_file_shared, ROCS_PAGES, self->path);
-	ASSERT_NE(NULL, self->puppet);
-	ASSERT_TRUE(rocs_lead_to_profile(self->puppet, &self->line));
-	ASSERT_TRUE(rocs_lead_to_hold(self->puppet, &self->line));
-	ASSERT_LT(0, in_partition(self));
-	if (killed) {
-		kill(self->puppet->pid, SIGKILL);
-		ASSERT_EQ(self->puppet->pid, waitpid(self->puppet->pid, NULL, 0));
-	} else {
-		ASSERT_EQ(0, rocs_puppet_end(self->puppet));
-	}
-	EXPECT_TRUE(rocs_await_gone(self->puppet->pid));
-	EXPECT_EQ(0, file_in_partition(self));
-}
-
-TEST_F_TIMEOUT(rocs_life, file_of_ended_process, 300)
-{
-	end_with_file(_metadata, self, false);
-}
-
-TEST_F_TIMEOUT(rocs_life, file_of_killed_process, 300)
-{
-	end_with_file(_metadata, self, true);
-}
-
 /* A debugger stops the puppet, and writes to its memory, in each state. */
 static void trace(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_life) *self)
 {

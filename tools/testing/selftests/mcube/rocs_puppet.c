@@ -161,8 +161,9 @@ static void use_pages(struct rocs_puppet *p)
 
 static void do_op(struct rocs_puppet *p)
 {
-	int (*op)(struct rocs_puppet *p) = __atomic_load_n(&p->op, __ATOMIC_ACQUIRE);
+	int (*op)(struct rocs_puppet *p);
 
+	__atomic_load(&p->op, &op, __ATOMIC_ACQUIRE);
 	if (!op)
 		return;
 	p->ret = op(p);
