@@ -54,3 +54,5 @@ DEFINE_MUTEX(rocs_lock);
 struct rocs_target *rocs_targets[ROCS_TARGETS_MAX];
 
 unsigned long rocs_stat[ROCS_NR_STATS];
+
+unsigned int rocs_partitions;

@@ -18,8 +18,8 @@
  * take rocs_lock: they leave the rest to the tick.  If the allocator is switched off
  * while the policy is on, pages therefore stay where they are, as the page cache does.
  *
- * Each start begins an epoch, and so does each change of the partition.  A target of an
- * earlier epoch knows nothing of the present partition, and the tick removes it.
+ * Each start begins an epoch.  A target of an earlier epoch knows nothing of the present
+ * partition, and the tick removes it.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -68,10 +68,10 @@ static void stop(void)
 	mod_delayed_work(queue, &tick, 0);
 }
 
-/* SRM-buffer asks for more colors, or has gone: pages lie where they should not. */
+/* SRM-buffer asks for more colors, or has gone. */
 static void partition(unsigned int nr)
 {
-	WRITE_ONCE(epoch, epoch + 1);
+	WRITE_ONCE(rocs_partitions, rocs_partitions + 1);
 }
 
 static struct mcube_policy policy = {

@@ -214,6 +214,7 @@ enum rocs_why {
  * @profile: samples by page; without slots while nothing is sampled.
  * @stack: miss-rate stack of the last profile, or NULL.
  * @nr_stack: pages in @stack.
+ * @partition: %rocs_partitions when its pages were last moved.
  * @in: pages from the top of @stack that were moved into the partition.
  * @next: numbers the colors that pages moved out are given.
  * @idle: looks in a row that found the process idle.
@@ -238,6 +239,7 @@ struct rocs_target {
 	struct rocs_profile profile;
 	struct rocs_entry *stack;
 	u32 nr_stack;
+	unsigned int partition;
 	u32 in;
 	unsigned int next;
 	unsigned int idle;
@@ -246,6 +248,9 @@ struct rocs_target {
 
 /* By number; NULL where there is none.  Guarded by rocs_lock. */
 extern struct rocs_target *rocs_targets[ROCS_TARGETS_MAX];
+
+/* How often the colors of the partition have changed; written with the policy lock held. */
+extern unsigned int rocs_partitions;
 
 /* event.c */
 int rocs_event_parse(const char *text, struct rocs_event_desc *desc);

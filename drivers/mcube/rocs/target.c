@@ -25,7 +25,9 @@
  */
 
 #include <linux/err.h>
+#include <linux/hash.h>
 #include <linux/list.h>
+#include <linux/math.h>
 #include <linux/perf_event.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -65,13 +67,15 @@ static void thread_release(struct rocs_target *t, struct rocs_thread *th)
 }
 
 /*
- * A program that goes through memory in steps of a power of two would be sampled at the
- * same places again and again by a period that is a multiple of the step.  So periods are
- * odd where the PMU takes odd periods, and differ from window to window.
+ * A program that goes through memory in equal steps would be sampled at the same places
+ * again and again by a period that is a multiple of the step.  So periods are up to an
+ * eighth longer, differently in each window, and odd where the PMU takes odd periods.
  */
 static u64 period_now(const struct rocs_target *t)
 {
-	return t->period + (rocs_config.odd_periods ? 1 + 14 * t->windows % 32 : 0);
+	u32 more = hash_32(t->windows, 32) % (t->period / 8 + 1);
+
+	return t->period + (rocs_config.odd_periods ? more | 1 : round_down(more, 16));
 }
 
 static int create_event(struct rocs_target *t, struct rocs_thread *th,
@@ -228,7 +232,7 @@ void rocs_target_look(struct rocs_target *t)
 /**
  * rocs_target_set_period() - set the sampling period of a target
  * @t: the target.
- * @period: events between two samples, or a few less.
+ * @period: events between two samples, or a few more.
  *
  * Context: process, sleeps, rocs_lock held.
  */
@@ -373,6 +377,7 @@ struct rocs_target *rocs_target_add(struct task_struct *leader, enum rocs_why wh
 	if (IS_ERR(t))
 		return t;
 	t->epoch = epoch;
+	t->partition = READ_ONCE(rocs_partitions);
 	t->why = why;
 	t->pid = get_task_pid(leader, PIDTYPE_TGID);
 	get_task_comm(t->comm, leader);

@@ -126,6 +126,24 @@ static void end_window(struct rocs_target *t, const struct rocs_window *w)
 	restart(t);
 }
 
+/*
+ * The partition has other colors.  Pages that shall be there are moved anew: a page whose
+ * color is still reserved stays.  Points of a search under different partitions cannot be
+ * compared.
+ */
+static void follow_partition(struct rocs_target *t)
+{
+	unsigned int now = READ_ONCE(rocs_partitions);
+
+	if (t->partition == now)
+		return;
+	t->partition = now;
+	if (t->plan.state == ROCS_SEARCH)
+		rocs_plan_abandon(&t->plan);
+	else if (t->plan.state == ROCS_HOLD)
+		t->in = 0;
+}
+
 static void give_up_profile(struct rocs_target *t)
 {
 	rocs_plan_abandon(&t->plan);
@@ -151,6 +169,7 @@ bool rocs_window_tick(struct rocs_target *t)
 		return false;
 	}
 	rocs_target_look(t);
+	follow_partition(t);
 	if (t->in != t->plan.mapped) {
 		more = rocs_move_some(t, mm);
 		restart(t);

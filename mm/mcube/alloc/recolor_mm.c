@@ -20,8 +20,9 @@
  *
  * While the page table lock is held, the page stays mapped, so it is not freed.
  * After that the isolated page has a reference of its own, and migrate_pages() copes
- * with a page that is unmapped or freed meanwhile.  Nothing of the first look is remembered but the folio that shall be
- * split: its page may have moved or have gone when isolate() looks again.
+ * with a page that is unmapped or freed meanwhile.  Nothing of the first look is
+ * remembered but the folio that shall be split: its page may have moved or have gone
+ * when isolate() looks again.
  *
  * The process that owns the pages may want its mmap lock, so mcube_recolor_mm() never
  * waits for this lock and holds it for a few pages at a time.
