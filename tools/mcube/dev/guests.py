@@ -88,6 +88,7 @@ def command(name="command", **machine):
     guest = Guest(image(), programs=["perf", "setpriv", "numactl"],
                   **(machine or {"smp": 4, "mem": "2G", "nodes": 2}))
     install_command(guest.root)
+    rocs(guest.root)
     result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)
     return ktap.parse(result.output, name) + [verdict(name, result)]
 

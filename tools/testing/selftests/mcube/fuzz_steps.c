@@ -144,7 +144,7 @@ static const struct control {
 	{ MCUBE_ROCS "window_kcycles", 1, NULL, NULL, windows, no_number, 0 },
 	{ MCUBE_ROCS "tick_ms", 1, NULL, NULL, ticks, no_number, 0 },
 	{ MCUBE_ROCS "profile_windows", 1, NULL, NULL, few, no_number, 0 },
-	{ MCUBE_ROCS "settle_windows", 1, NULL, NULL, few, no_share, 0 },
+	{ MCUBE_ROCS "settle_windows", 1, NULL, NULL, few, no_number, 0 },
 	{ MCUBE_ROCS "min_rate", 1, NULL, NULL, percents, no_number, 0 },
 	{ MCUBE_ROCS "phase_percent", 1, NULL, NULL, few, no_number, 0 },
 	{ MCUBE_ROCS "phase_confirm", 1, NULL, NULL, few, no_number, 0 },
