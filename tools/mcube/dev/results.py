@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write the figures of the documentation from the result files of the last runs.
 
-    results.py          write Documentation/mm/mcube/results.rst and results-srm.rst
+    results.py          write Documentation/mm/mcube/results.rst, results-srm.rst, results-rocs.rst
     results.py --check  say whether they differ from what would be written
 
 Every table there comes from a file build/results/*.json and stands under the
@@ -12,6 +12,7 @@ renewed without running all.
 """
 
 import argparse
+import functools
 import json
 import re
 import statistics
@@ -246,6 +247,39 @@ def srm(data):
     return out
 
 
+def rocs(data):
+    """bench-rocs."""
+    share = lambda r, *keys: functools.reduce(lambda x, k: x[k], keys, r)  # noqa: E731
+    percent = lambda *keys: lambda r: f"{share(r, *keys):.1%}"  # noqa: E731
+    rows = {p: [r for r in data["rows"] if r["part"] == p] for p in ("loads", "programs", "mixed")}
+    out = ["Modelled machines, simulated. *hop*: memory hops over the colors that are not "
+           "reserved, nothing\nelse. *oracle*: the load itself puts its streamed arrays into the "
+           "reserved colors. Each against all\npolicies off."]
+    gains = {f"{what} {policy}": percent("gains", policy, key)
+             for what, key in (("fewer misses,", "mpki_cut"), ("less time,", "time_gain"))
+             for policy in ("hop", "oracle", "rocs")}
+    if rows["loads"]:
+        out += ["``--part loads``: loads with the memory behaviour of the programs of the paper.",
+                table(rows["loads"], {"load": "load"} | gains),
+                "*pages*: of the profile; *rank corr*: of the sampled miss rates with the rates "
+                "that the model counts;\n*overhead*: of sampling; *gap*: of the coarse search "
+                "to the best static choice; *polluters*:\nshare of the pages that moved.",
+                table(rows["loads"], {
+                    "load": "load", "pages": lambda r: share(r, "truth", "pages"),
+                    "rank corr": lambda r: f"{share(r, 'truth', 'rank_corr'):.3f}",
+                    "overhead": percent("overhead"), "gap": percent("search_gap"),
+                    "polluters": lambda r: f"{r['mapped'] / r['stack']:.0%}"})]
+    if rows["mixed"]:
+        out += ["``--part mixed``: the load art beside grep, which reads files again and again, "
+                "and beside a process\nthat no cache holds. *Mcycles*: of a line of the "
+                "load's report.",
+                table(rows["mixed"], {
+                    "policy": "policy", "state": "state",
+                    "Mcycles": lambda r: f"{r['cycles'] / 1e6:.2f}",
+                    "MPKI": lambda r: f"{r['mpki']:.1f}"})]
+    return out + [pairs(plain(data["summary"])), pairs(plain(data["parameters"]))]
+
+
 def selftests(data):
     """make mm-selftests."""
     return ("The upstream mm kselftests on three kernels: pass, fail or skip, and cases "
@@ -278,14 +312,16 @@ SECTIONS = {
     "model": ("The modelled machine", "make bench-model", model),
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
     "srm": ("SRM-buffer on modelled machines", "make bench-srm", srm),
+    "rocs": ("ROCS on modelled machines", "make bench-rocs", rocs),
     "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
 }
 
 
 # Document: (title, result files)
 DOCUMENTS = {
-    "results.rst": ("Results", [s for s in SECTIONS if s != "srm"]),
+    "results.rst": ("Results", [s for s in SECTIONS if s not in ("srm", "rocs")]),
     "results-srm.rst": ("Results of SRM-buffer", ["srm"]),
+    "results-rocs.rst": ("Results of ROCS", ["rocs"]),
 }
 
 

@@ -6,7 +6,11 @@ wrote the frames of the load's arrays down while the profile was taken; pages do
 in that time.
 
 rank correlation    Spearman's, of the pages' miss rates, with mean ranks for equal rates
+limit               the same of samples that are drawn at random by the true rate of each page:
+                    an unbiased sampler with as many samples has no higher correlation
 """
+
+import random
 
 from . import guest
 
@@ -74,9 +78,16 @@ def pages(name, base, interval):
     return out
 
 
+def drawn(rate, samples, rng):
+    """The miss rate of samples that miss at random."""
+    return sum(rng.random() < rate for _ in range(samples)) / max(1, samples)
+
+
 def compare(found):
-    """Summary of pages(): rank correlation, number of pages, samples of a page."""
+    """Summary of pages(): rank correlation and its limit, number of pages, samples of a page."""
     kept = [p for p in found if p[4] >= LEAST_REFS]
-    return {"rank_corr": spearman([p[1] for p in kept], [p[3] for p in kept]) if kept else 0.0,
+    true, rng = [p[3] for p in kept], random.Random(1)
+    return {"rank_corr": spearman([p[1] for p in kept], true),
+            "rank_corr_limit": spearman([drawn(p[3], p[2], rng) for p in kept], true),
             "pages": len(kept), "pages_left_out": len(found) - len(kept),
             "samples": sum(p[2] for p in kept)}

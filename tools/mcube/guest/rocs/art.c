@@ -18,7 +18,7 @@
  * are used once for several passes over F1. Left out: the windows over the image, and
  * the test for resonance with its retries; each image takes the same steps.
  *
- * The layer has 57/64 of the cache, and each of the two arrays of weights half as much.
+ * The layer has 13/16 of the cache, and each of the two arrays of weights half as much.
  */
 #include "load.h"
 
@@ -36,7 +36,7 @@ static size_t neurons;
 
 static void setup(size_t cache)
 {
-	neurons = cache * 57 / 64 / sizeof(*f1);
+	neurons = cache * 13 / 16 / sizeof(*f1);
 	f1 = take(neurons * sizeof(*f1), REUSED);
 	bottom_up = take(neurons * sizeof(*bottom_up), STREAMED);
 	top_down = take(neurons * sizeof(*top_down), STREAMED);
