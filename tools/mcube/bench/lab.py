@@ -4,8 +4,8 @@
 It builds the small guest programs, has an address map for guests (QEMU's CPUID
 describes no real cache, so the map is set explicitly), and writes the two forms
 of a result: a table of at most 100 columns, and build/results/NAME.json with
-"parameters", "rows" and "summary". Draw pictures before save(), because the
-report that save() writes shows them.
+"parameters", "rows" and "summary"; the parameters name the commit. Draw pictures before
+save(), because the report that save() writes shows them.
 """
 
 import json
@@ -43,11 +43,18 @@ def guest_tool(name):
     return out / name
 
 
+def commit():
+    """The commit that is measured, with a mark if files were changed since."""
+    got = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12"],
+                         text=True, capture_output=True, check=False)
+    return got.stdout.strip() or "unknown"
+
+
 def save(name, parameters, rows, summary):
     """Write build/results/NAME.json."""
     path = RESULTS / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"parameters": parameters, "rows": rows,
+    path.write_text(json.dumps({"parameters": {"commit": commit()} | parameters, "rows": rows,
                                 "summary": summary}, indent=1) + "\n", "utf-8")
     report.write(RESULTS)
     return path

@@ -39,7 +39,6 @@ commit beside, from its scale.json.
 import argparse
 import json
 import statistics
-import subprocess
 from pathlib import Path
 
 import lab  # first: it makes the other packages importable
@@ -216,13 +215,6 @@ def draw(rows):
     return path
 
 
-def commit():
-    """The commit that is measured, with a mark if files were changed since."""
-    got = subprocess.run(["git", "-C", ui.ROOT, "describe", "--always", "--dirty", "--abbrev=12"],
-                         text=True, capture_output=True, check=False)
-    return got.stdout.strip() or "unknown"
-
-
 def arguments():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
@@ -273,7 +265,7 @@ def run():
                   + (f"; before: {old:.4f}" if old is not None else ""))
     png = draw(rows)
     path = lab.save("scale", {
-        "kind": "counts (LOCK_STAT)", "commit": commit(), "qemu": lab.qemu_version(),
+        "kind": "counts (LOCK_STAT)", "qemu": lab.qemu_version(),
         "color_map": lab.COLOR_MAP, "bank_map": lab.BANK_MAP,
         "before": before.get("parameters", {}).get("commit", "none"),
         **{k: getattr(args, k) for k in ("cpus", "rounds", "pages", "step", "mem",
