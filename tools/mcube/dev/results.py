@@ -269,6 +269,13 @@ def rocs(data):
                     "rank corr": lambda r: f"{share(r, 'truth', 'rank_corr'):.3f}",
                     "overhead": percent("overhead"), "gap": percent("search_gap"),
                     "polluters": lambda r: f"{r['mapped'] / r['stack']:.0%}"})]
+    if rows["programs"]:
+        out += ["``--part programs``: programs of Debian packages, for an instruction. A program "
+                "that misses less\nthan once in 1000 instructions is left alone.",
+                table(rows["programs"], {
+                    "program": "program", "MPKI off": lambda r: f"{r['mpki']:.2f}",
+                    **{k: v for k, v in gains.items() if "oracle" not in k},
+                    "held": lambda r: "yes" if r["held"] else "no"})]
     if rows["mixed"]:
         out += ["``--part mixed``: the load art beside grep, which reads files again and again, "
                 "and beside a process\nthat no cache holds. *Mcycles*: of a line of the "
