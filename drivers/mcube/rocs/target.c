@@ -129,8 +129,8 @@ static void thread_add(struct rocs_target *t, struct task_struct *task)
 }
 
 /*
- * What was counted since the last reading, as if the event had run all the time.  While
- * the event waits for a counter, nothing is known, and the next reading covers that time.
+ * Read the count since the last reading, as if the event had run all the time.  While the
+ * event waits for a counter, nothing is known, and the next reading covers that time.
  */
 static u64 read_event(struct rocs_thread *th, enum rocs_event e)
 {

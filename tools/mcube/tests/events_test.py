@@ -129,7 +129,7 @@ class Sets(fake.Case):
                 self.load(SET.format(words)).texts()
 
     def test_refused(self):
-        """What is not understood is named with file and line, or with the event."""
+        """An error names the file and the line, or the event."""
         for text, says in (("a = b\n", "one.conf:1: "), ("[events]\nx\n", "one.conf:2: "),
                            (SET.format("none").replace("refs", "reefs"), "no event 'reefs'"),
                            (SET.format("none").replace("refs = type=0 config=2\n", ""),

@@ -193,7 +193,7 @@ TEST_F_TIMEOUT(rocs_input, events, 300)
 		EXPECT_EQ(0, input_refused_forms(path, "type=1 config=2"));
 		EXPECT_EQ(0, mcube_write(path, "none"));
 		EXPECT_EQ(4, mcube_read(path, text, sizeof(text)));
-		/* What is read can be written. */
+		/* A text that was read can be written. */
 		EXPECT_EQ(0, mcube_write(path, MIXED));
 		EXPECT_LT(0, mcube_read(path, text, sizeof(text)));
 		EXPECT_STREQ(IN_ORDER, text);
