@@ -11,6 +11,7 @@ save(), because the report that save() writes shows them.
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dev"))
@@ -58,6 +59,33 @@ def save(name, parameters, rows, summary):
                                 "summary": summary}, indent=1) + "\n", "utf-8")
     report.write(RESULTS)
     return path
+
+
+def boot_all(jobs, most):
+    """Run at most so many guests at a time; the first failure cancels the rest."""
+    with ThreadPoolExecutor(max(1, most)) as pool:
+        try:
+            for done in as_completed([pool.submit(j) for j in jobs]):
+                done.result()
+        except Failure:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def collect(parts, found):
+    """Rows, summary and guests of all parts whose figures are present; prints their tables."""
+    rows, summary, guests = [], {}, {}
+    for name, each in parts.items():
+        mine = found(name)
+        got = [r for which, options in mine.items() for r in each.rows_of(which, options)]
+        if got:
+            guests |= mine
+            each.show(got)
+            summary |= each.summarize(got)
+            rows += got
+    if not rows:
+        raise Failure("there are no figures", "run the benchmark without --again")
+    return rows, summary, guests
 
 
 def begin(args):

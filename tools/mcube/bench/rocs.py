@@ -15,10 +15,8 @@ runs. All figures are simulated; the machines are in tools/mcube/model/machines/
 """
 
 import argparse
-from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import lab  # first: it makes the other packages importable
-from lab import Failure
 from lib import ui
 from lib.modelled import Model, machines
 from qemu import CPU
@@ -48,17 +46,6 @@ def arguments():
     return parser.parse_args()
 
 
-def boot(jobs, most):
-    """Run at most so many guests at a time; the first failure cancels the rest."""
-    with ThreadPoolExecutor(max(1, most)) as pool:
-        try:
-            for done in as_completed([pool.submit(j) for j in jobs]):
-                done.result()
-        except Failure:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
 def beside_the_paper(summary):
     """Print the summary beside the paper's figures."""
     print("\n  beside the paper (other machine, other programs)\n")
@@ -69,17 +56,7 @@ def beside_the_paper(summary):
 
 def report():
     """Print tables of all figures present and write the result file."""
-    rows, summary, guests = [], {}, {}
-    for name, each in PARTS.items():
-        mine = guest.found(name)
-        got = [r for which, options in mine.items() for r in each.rows_of(which, options)]
-        if got:
-            guests |= mine
-            each.show(got)
-            summary |= each.summarize(got)
-            rows += got
-    if not rows:
-        raise Failure("there are no figures", "run bench-rocs without --again")
+    rows, summary, guests = lab.collect(PARTS, guest.found)
     beside_the_paper(summary)
     png = picture.draw([r for r in rows if r["part"] == "loads"])
     path = lab.save("rocs", {
@@ -101,7 +78,7 @@ def run():
     if jobs:
         lab.guest_tool("rocsload")
         lab.guest_tool("tally")
-    boot(jobs, args.jobs)
+    lab.boot_all(jobs, args.jobs)
     steps("report")
     path = report()
     lab.finish(path, steps, args)

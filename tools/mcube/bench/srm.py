@@ -18,7 +18,6 @@ hit ratio are simulated; the machines are in tools/mcube/model/machines/.
 
 import argparse
 import functools
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import SimpleNamespace
 
 import lab  # first: it makes the other packages importable
@@ -87,30 +86,9 @@ def arguments():
     return args
 
 
-def boot(jobs, most):
-    """Run at most so many guests at a time; the first failure cancels the rest."""
-    with ThreadPoolExecutor(max(1, most)) as pool:
-        try:
-            for done in as_completed([pool.submit(j) for j in jobs]):
-                done.result()
-        except Failure:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
 def report():
     """Print tables of all figures present and write the result file."""
-    rows, summary, guests = [], {}, {}
-    for name, each in PARTS.items():
-        mine = guest.found(name)
-        got = [r for which, options in mine.items() for r in each.rows_of(which, options)]
-        if got:
-            guests |= mine
-            each.show(got)
-            summary |= each.summarize(got)
-            rows += got
-    if not rows:
-        raise Failure("there are no figures", "run bench-srm without --again")
+    rows, summary, guests = lab.collect(PARTS, guest.found)
     png = main.draw([r for r in rows if r["part"] == "main"])
     path = lab.save("srm", {
         "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests,
@@ -132,7 +110,7 @@ def run():
     steps(steps.names[0])
     if jobs:
         lab.guest_tool("victims")
-    boot(jobs, args.jobs)
+    lab.boot_all(jobs, args.jobs)
     steps("report")
     path = report()
     lab.finish(path, steps, args)
