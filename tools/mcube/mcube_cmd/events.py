@@ -23,7 +23,7 @@ its type and which bits a term has. A line may be repeated to be longer.
 import re
 from pathlib import Path
 
-from . import host, machine, perf
+from . import host, machine, perf, sections
 from .term import Failure
 
 FOLDERS = (Path(__file__).resolve().parents[1] / "events", Path("/etc/mcube/events"))
@@ -38,24 +38,11 @@ class Events:
     def __init__(self, path):
         self.path, self.name = path, path.stem
         self.section = {s: {} for s in SECTIONS}
-        into = None
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as e:
-            raise Failure(f"{path}: cannot be read: {e}", "name a text file, or the name of a "
-                          f"set: {', '.join(known()) or 'none'}") from e
-        for n, line in enumerate(lines, 1):
-            line = line.strip()
-            if not line or line.startswith("#"):
-                continue
-            if m := re.fullmatch(r"\[(\w+)\]", line):
-                into = self.section.get(m[1])
-            key, equals, value = (x.strip() for x in line.partition("="))
-            if into is None or not m and (not equals or not key or not value):
-                raise Failure(f"{path}:{n}: '{line}' is not understood",
-                              "write [events], [match] or [describe], then lines NAME = TEXT")
-            if not m:
-                into[key] = f"{into.get(key, '')} {value}".strip()
+        for into, key, value in sections.read(
+                path, SECTIONS, "name a text file, or the name of a "
+                f"set: {', '.join(known()) or 'none'}",
+                "write [events], [match] or [describe], then lines NAME = TEXT"):
+            self.section[into][key] = f"{self.section[into].get(key, '')} {value}".strip()
         self.title = self.section["events"].get("title", "")
         self.check()
 

@@ -24,7 +24,7 @@ import os
 import re
 from pathlib import Path
 
-from . import host, machine
+from . import host, machine, sections
 from .term import Failure
 
 SYSFS = "/sys/kernel/mm/mcube"
@@ -41,25 +41,10 @@ class Profile:
     def __init__(self, path):
         self.path, self.name = path, path.stem
         self.section = {s: [] for s in SECTIONS}
-        into = None
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as e:
-            raise Failure(f"{path}: cannot be read: {e}",
-                          "make it a text file that all users may read, or remove it") from e
-        for n, line in enumerate(lines, 1):
-            line = line.strip()
-            if not line or line.startswith("#"):
-                continue
-            if m := re.fullmatch(r"\[(\w+)\]", line):
-                into = self.section.get(m[1])
-            key, equals, value = (x.strip() for x in line.partition("="))
-            if into is None or not m and (not equals or not key or not value):
-                raise Failure(f"{path}:{n}: '{line}' is not understood",
-                              "write [profile], [apply], [off] or [allowed], then lines "
-                              "FILE = VALUE")
-            if not m:
-                into.append((key, value))
+        for into, key, value in sections.read(
+                path, SECTIONS, "make it a text file that all users may read, or remove it",
+                "write [profile], [apply], [off] or [allowed], then lines FILE = VALUE"):
+            self.section[into].append((key, value))
         self.title = dict(self.section["profile"]).get("title", "")
         self.module = dict(self.section["profile"]).get("module")
         for key, _ in self.apply + self.off:
