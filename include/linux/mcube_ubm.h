@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The hooks of UBM in the page cache, in reclaim and in memory cgroups.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * All hooks are behind a static key, and vanish with CONFIG_MCUBE_UBM=n.
+ *
+ * References are noted by chunks of pages: a read that stays in the chunk of the
+ * previous read of its descriptor costs the test in mcube_ubm_leaves() and
+ * nothing else.
+ */
+#ifndef _LINUX_MCUBE_UBM_H
+#define _LINUX_MCUBE_UBM_H
+
+#include <linux/fs.h>
+#include <linux/types.h>
+
+struct folio;
+struct folio_batch;
+struct mem_cgroup;
+struct vm_fault;
+
+#ifdef CONFIG_MCUBE_UBM
+
+#include <linux/jump_label.h>
+#include <linux/pagemap.h>
+
+DECLARE_STATIC_KEY_FALSE(mcube_ubm_key);
+
+/* An aligned block of 16 pages is a chunk. */
+#define MCUBE_UBM_CHUNK_SHIFT	4
+
+void __mcube_ubm_read(struct file *file, const struct folio_batch *folios,
+		      loff_t prev, loff_t pos, loff_t end);
+void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
+			size_t len);
+void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio);
+void __mcube_ubm_added(struct address_space *mapping, struct folio *folio);
+bool __mcube_ubm_holds(struct folio *folio, int priority);
+void __mcube_ubm_offline(struct mem_cgroup *memcg);
+
+/* Does a read up to @end leave the chunk of @prev, or finish a file? */
+static inline bool mcube_ubm_leaves(loff_t prev, loff_t end, loff_t size)
+{
+	loff_t differ = (prev - 1) ^ (end - 1);
+
+	return differ >> (PAGE_SHIFT + MCUBE_UBM_CHUNK_SHIFT) ||
+	       (end == size && differ >> PAGE_SHIFT);
+}
+
+/**
+ * mcube_ubm_read() - pages that read() found or read in are about to be copied
+ * @file: the descriptor.
+ * @folios: the folios; not empty.
+ * @prev: end of the previous read of the descriptor, -1 for none.
+ * @pos: where the copy begins.
+ * @end: where the copy ends at the latest.
+ * @size: size of the file.
+ */
+static inline void mcube_ubm_read(struct file *file,
+				  const struct folio_batch *folios, loff_t prev,
+				  loff_t pos, loff_t end, loff_t size)
+{
+	if (static_branch_unlikely(&mcube_ubm_key) &&
+	    mcube_ubm_leaves(prev, end, size))
+		__mcube_ubm_read(file, folios, prev, pos, end);
+}
+
+/**
+ * mcube_ubm_splice() - a folio goes into a pipe
+ * @file: the descriptor, whose f_ra.prev_pos is the end of its previous read.
+ * @folio: the folio.
+ * @pos: where the copy begins.
+ * @len: its length in bytes.
+ * @size: size of the file.
+ */
+static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
+				    loff_t pos, size_t len, loff_t size)
+{
+	if (static_branch_unlikely(&mcube_ubm_key) &&
+	    mcube_ubm_leaves(file->f_ra.prev_pos, pos + len, size))
+		__mcube_ubm_splice(file, folio, pos, len);
+}
+
+/**
+ * mcube_ubm_fault() - a page fault found a page of a mapped file, or read it in
+ * @vmf: the fault.
+ * @folio: the folio.
+ */
+static inline void mcube_ubm_fault(const struct vm_fault *vmf,
+				   struct folio *folio)
+{
+	if (static_branch_unlikely(&mcube_ubm_key))
+		__mcube_ubm_fault(vmf, folio);
+}
+
+/**
+ * mcube_ubm_added() - a folio came into the page cache
+ * @mapping: page cache of the file.
+ * @folio: the folio, charged.
+ * @gfp: flags of filemap_add_folio().
+ */
+static inline void mcube_ubm_added(struct address_space *mapping,
+				   struct folio *folio, gfp_t gfp)
+{
+	if (static_branch_unlikely(&mcube_ubm_key) && !(gfp & __GFP_WRITE))
+		__mcube_ubm_added(mapping, folio);
+}
+
+/**
+ * mcube_ubm_holds() - does reclaim keep a folio, as its file is read in a loop?
+ * @folio: the folio, locked.
+ * @priority: how urgent reclaim is, scan_control::priority.
+ *
+ * Return: true if the folio stays.
+ */
+static inline bool mcube_ubm_holds(struct folio *folio, int priority)
+{
+	return static_branch_unlikely(&mcube_ubm_key) &&
+	       __mcube_ubm_holds(folio, priority);
+}
+
+/**
+ * mcube_ubm_offline() - a memory cgroup goes
+ * @memcg: the memory cgroup.
+ */
+static inline void mcube_ubm_offline(struct mem_cgroup *memcg)
+{
+	if (static_branch_unlikely(&mcube_ubm_key))
+		__mcube_ubm_offline(memcg);
+}
+
+#else /* CONFIG_MCUBE_UBM */
+
+static inline void mcube_ubm_read(struct file *file,
+				  const struct folio_batch *folios, loff_t prev,
+				  loff_t pos, loff_t end, loff_t size)
+{
+}
+
+static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
+				    loff_t pos, size_t len, loff_t size)
+{
+}
+
+static inline void mcube_ubm_fault(const struct vm_fault *vmf,
+				   struct folio *folio)
+{
+}
+
+static inline void mcube_ubm_added(struct address_space *mapping,
+				   struct folio *folio, gfp_t gfp)
+{
+}
+
+static inline bool mcube_ubm_holds(struct folio *folio, int priority)
+{
+	return false;
+}
+
+static inline void mcube_ubm_offline(struct mem_cgroup *memcg)
+{
+}
+
+#endif /* CONFIG_MCUBE_UBM */
+
+#endif /* _LINUX_MCUBE_UBM_H */
