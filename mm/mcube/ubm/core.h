@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * UBM core: all that a domain knows, behind a few calls.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pure: integers only.  See core.c for the idea.
+ */
+#ifndef _MM_MCUBE_UBM_CORE_H
+#define _MM_MCUBE_UBM_CORE_H
+
+#include <linux/types.h>
+
+#include "gain.h"
+#include "ghost.h"
+#include "guard.h"
+#include "partition.h"
+#include "table.h"
+
+/* Ranges that a note proposes at most. */
+#define MCUBE_UBM_PROPOSALS	3
+
+/**
+ * struct mcube_ubm_tuning - what can be set
+ * @rules: what the detector takes for a run.
+ * @lag: pages behind the cursor that are not proposed yet.
+ * @model: where the gain of the other pages comes from.
+ * @guard: whether harm is bounded by the guard.
+ */
+struct mcube_ubm_tuning {
+	struct mcube_ubm_rules rules;
+	u32 lag;
+	enum mcube_ubm_model model;
+	bool guard;
+};
+
+/* For a kernel that notes references by chunks of 16 pages. */
+#define MCUBE_UBM_TUNING_DEFAULT {					\
+	.rules = { .gap = 4, .min = 8, .age = 6, .chunk_shift = 4 },	\
+	.lag = 32,							\
+	.model = MCUBE_UBM_HISTOGRAM,					\
+	.guard = true,							\
+}
+
+/**
+ * struct mcube_ubm_range - pages [from, to) of a file
+ * @from: first page.
+ * @to: page after the last page.
+ */
+struct mcube_ubm_range {
+	u32 from;
+	u32 to;
+};
+
+/**
+ * struct mcube_ubm_verdict - what follows from a note
+ * @class: how the pages are referenced.
+ * @refs: pages that the note stands for.
+ * @shift: the file is read at random: until further notice note only chunks for
+ *         which mcube_ubm_sampled() is true with this shift, and reads that go
+ *         on where the descriptor's last read has ended; 0: note all.
+ * @run: run that was read last, NULL if none; valid until the next call.
+ * @changed: the run is new or has changed its class.
+ * @balanced: the sizes of the partitions were computed.
+ * @guard_changed: the guard begins or ends to hold UBM back.
+ * @propose: pages of the file that have been used and may leave memory.
+ * @nr_propose: number of ranges in @propose.
+ */
+struct mcube_ubm_verdict {
+	enum mcube_ubm_class class;
+	u32 refs;
+	u32 shift;
+	const struct mcube_ubm_run *run;
+	bool changed;
+	bool balanced;
+	bool guard_changed;
+	struct mcube_ubm_range propose[MCUBE_UBM_PROPOSALS];
+	u32 nr_propose;
+};
+
+/**
+ * struct mcube_ubm_core - a domain
+ * @tuning: what can be set.
+ * @table: files and runs.
+ * @other: ghost stack of the other references.
+ * @lru: ghost stack of all references: what plain LRU would hit.
+ * @gain: marginal gain of the other pages.
+ * @shares: sizes of the partitions.
+ * @guard: bounds the harm.
+ * @capacity: pages of the cache.
+ * @now: the clock: references so far.
+ * @balance_at: time when the sizes are computed next.
+ * @missed: misses so far.
+ * @lru_missed: misses that plain LRU would have had, estimated from the sample.
+ * @refs: references so far by enum mcube_ubm_class.
+ */
+struct mcube_ubm_core {
+	struct mcube_ubm_tuning tuning;
+	struct mcube_ubm_table table;
+	struct mcube_ubm_ghost other;
+	struct mcube_ubm_ghost lru;
+	struct mcube_ubm_gain gain;
+	struct mcube_ubm_shares shares;
+	struct mcube_ubm_guard guard;
+	u32 capacity;
+	u64 now;
+	u64 balance_at;
+	u64 missed;
+	u64 lru_missed;
+	u64 refs[3];
+};
+
+size_t mcube_ubm_core_bytes(u64 capacity);
+void mcube_ubm_core_init(struct mcube_ubm_core *core, u64 capacity,
+			 const struct mcube_ubm_tuning *tuning);
+void mcube_ubm_core_tune(struct mcube_ubm_core *core,
+			 const struct mcube_ubm_tuning *tuning);
+void mcube_ubm_core_resize(struct mcube_ubm_core *core, u64 capacity);
+void mcube_ubm_core_note(struct mcube_ubm_core *core,
+			 const struct mcube_ubm_key *key, u32 hash, u32 first,
+			 u32 nr, u32 prev, bool eof,
+			 struct mcube_ubm_verdict *verdict);
+bool mcube_ubm_core_held(const struct mcube_ubm_core *core,
+			 const struct mcube_ubm_key *key, u32 hash, u32 index);
+void mcube_ubm_core_missed(struct mcube_ubm_core *core, u32 hash, u32 first,
+			   u32 nr);
+void mcube_ubm_core_forget(struct mcube_ubm_core *core,
+			   const struct mcube_ubm_key *key, u32 hash);
+
+#endif /* _MM_MCUBE_UBM_CORE_H */

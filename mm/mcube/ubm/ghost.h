@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * UBM ghost stack: how many hits an LRU list of any length would have.
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pure: integers only.  See ghost.c for the idea.
+ */
+#ifndef _MM_MCUBE_UBM_GHOST_H
+#define _MM_MCUBE_UBM_GHOST_H
+
+#include <linux/hash.h>
+#include <linux/types.h>
+
+/* Regions of the stack; hits are counted by region. */
+#define MCUBE_UBM_REGIONS	32
+
+/* Most entries of a stack. */
+#define MCUBE_UBM_GHOSTS	32768U
+
+/**
+ * mcube_ubm_sampled() - are references to a chunk looked at?
+ * @hash: hash of the file.
+ * @chunk: number of the chunk within the file.
+ * @shift: one in 2^@shift chunks is sampled.
+ *
+ * Return: true if the ghost stacks look at the chunk.
+ */
+static inline bool mcube_ubm_sampled(u32 hash, u32 chunk, unsigned int shift)
+{
+	return !(hash_64((u64)hash << 32 | chunk, 32) & ((1U << shift) - 1));
+}
+
+/**
+ * struct mcube_ubm_ghost_entry - a page on the stack
+ * @print: fingerprint of the page.
+ * @newer: entry before this entry on the stack; MCUBE_UBM_GHOSTS for none.
+ * @older: entry after it.
+ * @next: next entry of the same hash slot.
+ * @region: region of the stack.
+ */
+struct mcube_ubm_ghost_entry {
+	u32 print;
+	u16 newer;
+	u16 older;
+	u16 next;
+	u8 region;
+};
+
+/**
+ * struct mcube_ubm_ghost - an LRU stack of sampled pages
+ * @entry: room for @room entries.
+ * @slot: hash slots.
+ * @room: number of entries, at most MCUBE_UBM_GHOSTS.
+ * @mask: number of slots less 1.
+ * @used: entries from @used on were never used.
+ * @nr: entries on the stack.
+ * @size: depth of the stack in entries, at most @room.
+ * @pages: depth of the stack in pages: those of the entries and those left out.
+ * @shift: one in 2^@shift pages is sampled.
+ * @newest: top of the stack.
+ * @target: entries of each region when the stack is full.
+ * @count: entries of each region.
+ * @last: oldest entry of each region that has entries.
+ * @hits: pages by region: sampled hits times 2^@shift; halved as they age.
+ * @refs: references so far to all pages that the curve stands for, in pages;
+ *        halved with @hits.
+ */
+struct mcube_ubm_ghost {
+	struct mcube_ubm_ghost_entry *entry;
+	u16 *slot;
+	u32 room;
+	u32 mask;
+	u32 used;
+	u32 nr;
+	u32 size;
+	u32 pages;
+	unsigned int shift;
+	u16 newest;
+	u32 target[MCUBE_UBM_REGIONS];
+	u32 count[MCUBE_UBM_REGIONS];
+	u16 last[MCUBE_UBM_REGIONS];
+	u64 hits[MCUBE_UBM_REGIONS];
+	u64 refs;
+};
+
+unsigned int mcube_ubm_ghost_shift(u32 pages);
+u32 mcube_ubm_ghost_room(u32 pages);
+size_t mcube_ubm_ghost_bytes(u32 room);
+void mcube_ubm_ghost_init(struct mcube_ubm_ghost *ghost, void *memory,
+			  u32 room);
+void mcube_ubm_ghost_resize(struct mcube_ubm_ghost *ghost, u32 pages);
+unsigned int mcube_ubm_ghost_ref(struct mcube_ubm_ghost *ghost, u32 print);
+void mcube_ubm_ghost_age(struct mcube_ubm_ghost *ghost);
+u32 mcube_ubm_ghost_depth(const struct mcube_ubm_ghost *ghost,
+			  unsigned int region);
+
+#endif /* _MM_MCUBE_UBM_GHOST_H */
