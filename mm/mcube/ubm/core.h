@@ -83,6 +83,7 @@ struct mcube_ubm_verdict {
  * @tuning: what can be set.
  * @table: files and runs.
  * @other: ghost stack of the other references.
+ * @other_refs: other references, halved with what the ghost stack has counted.
  * @lru: ghost stack of all references: what plain LRU would hit.
  * @gain: marginal gain of the other pages.
  * @shares: sizes of the partitions.
@@ -98,6 +99,7 @@ struct mcube_ubm_core {
 	struct mcube_ubm_tuning tuning;
 	struct mcube_ubm_table table;
 	struct mcube_ubm_ghost other;
+	u64 other_refs;
 	struct mcube_ubm_ghost lru;
 	struct mcube_ubm_gain gain;
 	struct mcube_ubm_shares shares;

@@ -55,6 +55,7 @@ struct mcube_ubm_ghost_entry {
  * @mask: number of slots less 1.
  * @used: entries from @used on were never used.
  * @nr: entries on the stack.
+ * @free: first entry that was used and is free.
  * @size: depth of the stack in entries, at most @room.
  * @pages: depth of the stack in pages: those of the entries and those left out.
  * @shift: one in 2^@shift pages is sampled.
@@ -77,6 +78,7 @@ struct mcube_ubm_ghost {
 	u32 pages;
 	unsigned int shift;
 	u16 newest;
+	u16 free;
 	u32 target[MCUBE_UBM_REGIONS];
 	u32 count[MCUBE_UBM_REGIONS];
 	u16 last[MCUBE_UBM_REGIONS];

@@ -6,6 +6,7 @@
 #include_next <linux/limits.h>
 #include <limits.h>
 
+#define U8_MAX		((u8)~0U)
 #define U16_MAX		((u16)~0U)
 #define U32_MAX		((u32)~0U)
 #define S32_MAX		((s32)(U32_MAX >> 1))

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UBM core: all that a domain knows, behind a few calls
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *               note                              missed        held?
+ *                |                                  |             |
+ *             [table]--file--[detector]             |             |
+ *                |  runs, class                     |             |
+ *      +---------+-----------+                      |             |
+ *   OTHER       all        loops by period          |             |
+ *      |         |           |                      |             |
+ *   [ghost]   [ghost]--------|---->[guard]<---------+             |
+ *      |                     |        |                           |
+ *   [gain]--->[partition]<---+        |                           |
+ *                |                    |                           |
+ *             held prefix of each loop, victims  -----------------+
+ *
+ * A domain is the page cache of a memory cgroup.  Its time is its references.
+ * The kernel glue and the trace replay both call this file, so what the replay
+ * predicts is what the kernel does, but for the pages that the kernel cannot move.
+ *
+ * The caller has a lock per domain.  Only mcube_ubm_core_held() does without:
+ * what it answers is a hint about a page, and memory stays as long as the domain.
+ *
+ * Work per call is bounded: a note visits at most MCUBE_UBM_STEPS runs, the runs of
+ * two files, and a sampled part of its pages.  Sizes are computed every sixteenth of
+ * the cache, in steps of buckets, regions, and the segments of a curve.
+ *
+ * Memory is bounded: see mcube_ubm_core_bytes().
+ *
+ * Source: Kim et al., OSDI 2000; differences are told in the files of the units.
+ */
+
+#include <linux/compiler.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "core.h"
+
+/* Sizes are computed after a part of the cache was referenced, within bounds. */
+#define BALANCE_PART	16
+#define BALANCE_MIN	16U
+#define BALANCE_MAX	65536U
+
+/* Hits by depth are halved after so many references, in caches. */
+#define AGE_CACHES	8
+
+/* Pages that are neither loops nor others: read ahead, or read once and not gone. */
+#define RESERVE_PART	32
+
+/* A loop that must shrink gives up so many pages per note. */
+#define SHRINK		256U
+
+/* After so many notes that no stream went on, a file is random. */
+#define RANDOM		64
+
+/* Chunks of a note that are looked at for the sample. */
+#define CHUNKS		1024
+
+/**
+ * mcube_ubm_core_bytes() - memory of a domain
+ * @capacity: pages of its cache.
+ *
+ * Return: bytes, see mcube_ubm_core_init(): about 40 KiB for the smallest domain,
+ * 1 % of a cache of 64 MiB, 5 MiB for the largest.
+ */
+size_t mcube_ubm_core_bytes(u64 capacity)
+{
+	u32 pages = min_t(u64, capacity, S32_MAX);
+
+	return sizeof(struct mcube_ubm_core) +
+	       mcube_ubm_table_bytes(mcube_ubm_table_size(pages)) +
+	       2 * mcube_ubm_ghost_bytes(mcube_ubm_ghost_room(pages));
+}
+
+/**
+ * mcube_ubm_core_resize() - the cache of a domain has another size
+ * @core: the domain.
+ * @capacity: pages of its cache.
+ *
+ * Context: lock of the domain.
+ */
+void mcube_ubm_core_resize(struct mcube_ubm_core *core, u64 capacity)
+{
+	u32 pages = clamp_t(u64, capacity, 1, S32_MAX);
+
+	if (pages == core->capacity)
+		return;
+	core->capacity = pages;
+	mcube_ubm_ghost_resize(&core->other, pages);
+	mcube_ubm_ghost_resize(&core->lru, pages);
+	mcube_ubm_guard_resize(&core->guard, pages, core->lru.shift);
+}
+
+/**
+ * mcube_ubm_core_tune() - set what can be set
+ * @core: the domain.
+ * @tuning: the settings.
+ *
+ * Context: lock of the domain.
+ */
+void mcube_ubm_core_tune(struct mcube_ubm_core *core,
+			 const struct mcube_ubm_tuning *tuning)
+{
+	core->tuning = *tuning;
+	core->table.runs.rules = tuning->rules;
+}
+
+/**
+ * mcube_ubm_core_init() - begin to know a domain
+ * @core: mcube_ubm_core_bytes(@capacity) bytes, zeroed.
+ * @capacity: pages of its cache.
+ * @tuning: the settings.
+ */
+void mcube_ubm_core_init(struct mcube_ubm_core *core, u64 capacity,
+			 const struct mcube_ubm_tuning *tuning)
+{
+	u32 pages = min_t(u64, capacity, S32_MAX);
+	u32 room = mcube_ubm_ghost_room(pages);
+	u32 size = mcube_ubm_table_size(pages);
+	void *memory = core + 1;
+
+	mcube_ubm_table_init(&core->table, memory, size, &tuning->rules);
+	memory += mcube_ubm_table_bytes(size);
+	mcube_ubm_ghost_init(&core->other, memory, room);
+	memory += mcube_ubm_ghost_bytes(room);
+	mcube_ubm_ghost_init(&core->lru, memory, room);
+	mcube_ubm_guard_init(&core->guard);
+	mcube_ubm_core_tune(core, tuning);
+	mcube_ubm_core_resize(core, capacity);
+	core->shares.cutoff = MCUBE_UBM_BUCKETS;
+	core->balance_at = BALANCE_MIN;
+}
+
+static void balance(struct mcube_ubm_core *core)
+{
+	struct mcube_ubm_point point[MCUBE_UBM_REGIONS];
+	u32 i, pages = core->capacity;
+	u64 hits = 0;
+
+	if (core->other.refs > (u64)pages * AGE_CACHES) {
+		mcube_ubm_ghost_age(&core->other);
+		core->other_refs /= 2;
+	}
+	if (core->lru.refs > (u64)pages * AGE_CACHES)
+		mcube_ubm_ghost_age(&core->lru);
+	for (i = 0; i < MCUBE_UBM_REGIONS; i++) {
+		hits += core->other.hits[i];
+		point[i].pages = mcube_ubm_ghost_depth(&core->other, i);
+		point[i].hits = hits;
+	}
+	mcube_ubm_gain_set(&core->gain, point, MCUBE_UBM_REGIONS, core->other.refs,
+			   core->other_refs, core->tuning.model);
+	mcube_ubm_shares_compute(&core->shares, &core->table.runs.loops, &core->gain,
+				 pages - pages / RESERVE_PART);
+	core->balance_at = core->now + clamp(pages / BALANCE_PART, BALANCE_MIN,
+					     BALANCE_MAX);
+}
+
+/* Show the sampled pages to the ghost stacks. */
+static void sample(struct mcube_ubm_core *core, u32 hash,
+		   const struct mcube_ubm_touched *touched)
+{
+	u32 chunk_shift = core->tuning.rules.chunk_shift;
+	u32 last = touched->from + touched->refs - 1;
+	u32 chunk = touched->from >> chunk_shift, page, end, print, left;
+
+	for (left = CHUNKS; left && chunk <= last >> chunk_shift; left--, chunk++) {
+		if (!mcube_ubm_sampled(hash, chunk, core->lru.shift))
+			continue;
+		page = max(touched->from, chunk << chunk_shift);
+		end = min(last, (chunk << chunk_shift) + (1U << chunk_shift) - 1);
+		for (; page <= end; page++) {
+			print = hash_64(((u64)hash << 32 | page) ^ 0x5bd1e995, 32);
+			if (mcube_ubm_ghost_ref(&core->lru, print) == MCUBE_UBM_REGIONS) {
+				core->lru_missed += 1ULL << core->lru.shift;
+				mcube_ubm_guard_lru_missed(&core->guard);
+			}
+			if (touched->class == MCUBE_UBM_OTHER)
+				mcube_ubm_ghost_ref(&core->other, print);
+		}
+	}
+}
+
+static void propose(struct mcube_ubm_verdict *v, u32 from, u32 to)
+{
+	if (from < to && v->nr_propose < MCUBE_UBM_PROPOSALS)
+		v->propose[v->nr_propose++] = (struct mcube_ubm_range){ from, to };
+}
+
+/* Hold the first pages of a run, propose those that it has read beyond. */
+static void place(struct mcube_ubm_core *core, struct mcube_ubm_run *r,
+		  bool ended, struct mcube_ubm_verdict *v)
+{
+	struct mcube_ubm_runs *runs = &core->table.runs;
+	u32 lag = ended ? 0 : core->tuning.lag, held = r->held, want, to;
+
+	to = r->cursor - min(lag, r->cursor - r->start);
+	if (r->class == MCUBE_UBM_LOOP) {
+		want = mcube_ubm_shares_hold(&core->shares, &runs->loops, r->bucket,
+					     r->end - r->start, held);
+		want = max(want, held - min(held, SHRINK));
+		if (want != held)
+			mcube_ubm_run_hold(runs, r, want);
+		/* What the loop gives up was read long ago, or in this pass. */
+		propose(v, r->start + want, min(r->start + held, to));
+	} else if (r->class == MCUBE_UBM_OTHER) {
+		return;
+	}
+	propose(v, max(r->proposed, r->start + r->held), to);
+	r->proposed = max(r->proposed, to);
+}
+
+/**
+ * mcube_ubm_core_note() - pages of a file are read
+ * @core: the domain.
+ * @key: the file.
+ * @hash: mcube_ubm_hash(@key).
+ * @first: first page.
+ * @nr: number of pages, not 0; the pages lie below 2^32 - 1.
+ * @prev: page after those that the same descriptor read before, or
+ *        MCUBE_UBM_NO_PREV.  If it is @first, the pages from the last note up to
+ *        @first were read too.
+ * @eof: the file ends after the pages.
+ * @verdict: filled in.
+ *
+ * Context: lock of the domain.
+ */
+void mcube_ubm_core_note(struct mcube_ubm_core *core,
+			 const struct mcube_ubm_key *key, u32 hash, u32 first,
+			 u32 nr, u32 prev, bool eof,
+			 struct mcube_ubm_verdict *verdict)
+{
+	u32 chunk = first >> core->tuning.rules.chunk_shift, i;
+	struct mcube_ubm_table *table = &core->table;
+	struct mcube_ubm_touched touched;
+	struct mcube_ubm_file *file;
+	struct mcube_ubm_run *run;
+	unsigned int weight = 0;
+
+	memset(verdict, 0, sizeof(*verdict));
+	file = mcube_ubm_table_get(table, key, hash);
+	if (file->trail.shift && prev != first) {
+		verdict->shift = file->trail.shift;
+		if (!mcube_ubm_sampled(hash, chunk, file->trail.shift))
+			return;
+		weight = file->trail.shift;
+	}
+	mcube_ubm_detect(&table->runs, &file->trail, first, nr, prev, eof, core->now,
+			 &touched);
+	file->trail.shift = file->trail.random >= RANDOM ? core->lru.shift : 0;
+
+	verdict->class = touched.class;
+	verdict->refs = touched.refs << weight;
+	verdict->shift = file->trail.shift;
+	sample(core, hash, &touched);
+	core->now += verdict->refs;
+	core->refs[touched.class] += verdict->refs;
+	core->other.refs += verdict->refs;
+	core->lru.refs += verdict->refs;
+	if (touched.class == MCUBE_UBM_OTHER)
+		core->other_refs += verdict->refs;
+	if (core->tuning.guard)
+		verdict->guard_changed = mcube_ubm_guard_step(&core->guard, verdict->refs);
+
+	for (i = 0; i < touched.nr; i++) {
+		run = &table->runs.run[touched.run[i]];
+		place(core, run, eof || i + 1 < touched.nr, verdict);
+		verdict->run = run;
+		verdict->changed = touched.changed >> i & 1;
+	}
+	if (core->tuning.guard && mcube_ubm_guard_on(&core->guard))
+		verdict->nr_propose = 0;
+	mcube_ubm_table_age(table, core->now);
+	if (core->now >= core->balance_at) {
+		balance(core);
+		verdict->balanced = true;
+	}
+}
+
+/**
+ * mcube_ubm_core_held() - is a page to stay in memory?
+ * @core: the domain.
+ * @key: the file.
+ * @hash: mcube_ubm_hash(@key).
+ * @index: the page.
+ *
+ * Context: any.  The lock is not required: if another CPU changes the domain
+ * meanwhile, the answer may be wrong for the page, and is found in bounded time.
+ * Return: true if the page is held.
+ */
+bool mcube_ubm_core_held(const struct mcube_ubm_core *core,
+			 const struct mcube_ubm_key *key, u32 hash, u32 index)
+{
+	const struct mcube_ubm_file *file;
+
+	if (!READ_ONCE(core->table.runs.loops.all) ||
+	    (core->tuning.guard && READ_ONCE(core->guard.left)))
+		return false;
+	file = mcube_ubm_table_find(&core->table, key, hash);
+	return file && mcube_ubm_trail_holds(&core->table.runs, &file->trail, index);
+}
+
+/**
+ * mcube_ubm_core_missed() - pages of a file were not in memory
+ * @core: the domain.
+ * @hash: mcube_ubm_hash() of the file.
+ * @first: first page.
+ * @nr: number of pages, not 0.
+ *
+ * Of pages outside of sampled chunks only the number counts.
+ *
+ * Context: lock of the domain.
+ */
+void mcube_ubm_core_missed(struct mcube_ubm_core *core, u32 hash, u32 first,
+			   u32 nr)
+{
+	u32 chunk_shift = core->tuning.rules.chunk_shift, page;
+
+	core->missed += nr;
+	for (page = first; page != first + nr; page++)
+		if (mcube_ubm_sampled(hash, page >> chunk_shift, core->lru.shift))
+			mcube_ubm_guard_missed(&core->guard);
+}
+
+/**
+ * mcube_ubm_core_forget() - a file is gone
+ * @core: the domain.
+ * @key: the file.
+ * @hash: mcube_ubm_hash(@key).
+ *
+ * Context: lock of the domain.
+ */
+void mcube_ubm_core_forget(struct mcube_ubm_core *core,
+			   const struct mcube_ubm_key *key, u32 hash)
+{
+	struct mcube_ubm_file *file = mcube_ubm_table_find(&core->table, key, hash);
+
+	if (file && file->used)
+		mcube_ubm_table_forget(&core->table, file);
+}
