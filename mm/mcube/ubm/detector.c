@@ -320,16 +320,16 @@ static void touch(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 	touched->class = run_at(runs, id)->class;
 }
 
-/* Start of the first run after page @at. */
+/* Start of the first run after the end of a run. */
 static u32 limit(const struct mcube_ubm_runs *runs,
-		 const struct mcube_ubm_trail *trail, u32 at)
+		 const struct mcube_ubm_trail *trail, u32 of)
 {
 	const struct mcube_ubm_run *r;
 	u32 id, nearest = U32_MAX;
 
 	for (id = trail->runs; id != MCUBE_UBM_NONE; id = r->next) {
 		r = run_at(runs, id);
-		if (r->start >= at)
+		if (id != of && r->start >= run_at(runs, of)->end)
 			nearest = min(nearest, r->start);
 	}
 	return nearest;
@@ -344,7 +344,7 @@ static u32 advance(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 	r->last = now;
 	trail->random = 0;
 	if (grows(r) && end > r->end) {
-		r->end = min(end, limit(runs, trail, r->end));
+		r->end = min(end, limit(runs, trail, id));
 		r->cursor = r->end;
 	} else if (end > r->cursor) {
 		r->cursor = min(end, r->end);

@@ -17,7 +17,7 @@
 #define MCUBE_UBM_CURSORS	4
 
 /* Most runs that a file remembers. */
-#define MCUBE_UBM_FILE_RUNS	32
+#define MCUBE_UBM_FILE_RUNS	64
 
 /* Most runs that a note visits; it counts no pages beyond. */
 #define MCUBE_UBM_STEPS		8
