@@ -27,17 +27,21 @@ _mcube()
 	local command=${COMP_WORDS[1]} words=
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words="check status apply off map pages rocs corun --help"
+		words="check status apply off map pages rocs ubm record replay corun --help"
 	else
 		case $command:$prev in
 		*:--png|*:--plot) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+		record:-o|record:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		*:--only) words="anon file" ;;
+		replay:--policy) words="lru mglru ubm ubm-mglru" ;;
 		rocs:--events) words=$(_mcube_events) ;;
 		rocs:--pid) words=$(cd /proc && echo [0-9]*) ;;
-		rocs:--cgroup) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
+		rocs:--cgroup|ubm:--cgroup|record:--cgroup|record:--on|replay:--dir)
+			mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
 		corun:--profile) words="off $(_mcube_profiles)" ;;
 		*:--mapping|*:--explain|*:--color*|*:--bank*|corun:--victim|corun:--with|\
-		corun:--repeat|corun:--cpus|corun:--before|corun:--events|rocs:--watch) return ;;
+		corun:--repeat|corun:--cpus|corun:--before|corun:--events|rocs:--watch|ubm:--interval|*:--seconds|record:--buffer|\
+		replay:--memory|replay:--repeat) return ;;
 		*)
 			words="--help --json"
 			case $command in
@@ -51,6 +55,18 @@ _mcube()
 			rocs)
 				words+=" on off status profile --pid --cgroup --auto --events"
 				words+=" --alloc --watch --plot"
+				;;
+			ubm)
+				words+=" on off status watch --cgroup --interval --seconds"
+				words+=" --plot"
+				;;
+			record)
+				words+=" --output --seconds --cgroup --on --paths"
+				words+=" --anonymous --misses --exact-faults --buffer --"
+				;;
+			replay)
+				words+=" --dir --memory --policy --repeat --no-readahead"
+				words+=" --keep $(compgen -f -- "$cur")"
 				;;
 			corun)
 				words+=" --victim --with --profile --repeat --cpus --before"

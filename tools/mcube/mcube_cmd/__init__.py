@@ -11,6 +11,9 @@ One module per subcommand on top of a few that know one thing each:
          |  CPUs)    |                       |        |
          +-----------+------- addrmap -------+--------+- pagemap
                  (color and bank of a frame)
+    cmd_record  cmd_replay  cmd_ubm     references of the page cache
+         |           |          |
+         +-----------+----------+- refs, trace, tracefs, inodes, cgroup, replay, debugfs
     host       files of /sys and /proc, the kernel's log
     term       tables, heat lines, errors with advice
 

@@ -5,7 +5,8 @@ import argparse
 import os
 import sys
 
-from . import cmd_apply, cmd_check, cmd_corun, cmd_map, cmd_pages, cmd_rocs, cmd_status
+from . import (cmd_apply, cmd_check, cmd_corun, cmd_map, cmd_pages, cmd_record, cmd_replay,
+               cmd_rocs, cmd_status, cmd_ubm)
 from .term import Failure
 
 COMMANDS = {
@@ -17,6 +18,9 @@ COMMANDS = {
     "map": (cmd_map.HELP, cmd_map.EXAMPLE, cmd_map.arguments, cmd_map.run),
     "pages": (cmd_pages.HELP, cmd_pages.EXAMPLE, cmd_pages.arguments, cmd_pages.run),
     "rocs": (cmd_rocs.HELP, cmd_rocs.EXAMPLE, cmd_rocs.arguments, cmd_rocs.run),
+    "ubm": (cmd_ubm.HELP, cmd_ubm.EXAMPLE, cmd_ubm.arguments, cmd_ubm.run),
+    "record": (cmd_record.HELP, cmd_record.EXAMPLE, cmd_record.arguments, cmd_record.run),
+    "replay": (cmd_replay.HELP, cmd_replay.EXAMPLE, cmd_replay.arguments, cmd_replay.run),
     "corun": (cmd_corun.HELP, cmd_corun.EXAMPLE, cmd_corun.arguments, cmd_corun.run),
 }
 

@@ -7,7 +7,7 @@ Each file in debugfs begins with a line that names its columns.
 import bisect
 import re
 
-from . import addrmap, host, machine, policy
+from . import addrmap, debugfs, host, machine, policy
 from .term import Failure
 
 MODULE = "mcube_rocs"
@@ -31,26 +31,14 @@ def need():
                       "'mcube rocs on' loads it and switches it on")
 
 
-def unescape(word):
-    r"""A word in which the kernel wrote blanks as \040."""
-    return re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), word)
-
-
 def table(name):
     """Rows of a file in debugfs as dictionaries; None if it cannot be read."""
-    text = host.read(f"{DEBUG}/{name}")
-    if text is None:
-        return None
-    head, *lines = text.splitlines() or [""]
-    return [dict(zip(head.split(), line.split())) for line in lines]
+    return debugfs.table(f"{DEBUG}/{name}")
 
 
 def why_hidden():
     """Why debugfs cannot be read, and what to do."""
-    if not host.is_root():
-        return Failure("only root may see the targets of ROCS", "run it by sudo")
-    return Failure(f"{DEBUG} cannot be read",
-                   "mount -t debugfs debugfs /sys/kernel/debug; kernel lockdown also hides it")
+    return debugfs.why_hidden(DEBUG, "the targets of ROCS")
 
 
 def ratio(a, b, times=1):
@@ -66,7 +54,7 @@ def step_of(stack, steps):
 def target(row, steps):
     """A target, with ratios of its last window."""
     n = {k: int(v) for k, v in row.items() if re.fullmatch(r"-?\d+", v) and k != "comm"}
-    return {"pid": n["pid"], "comm": unescape(row["comm"]), "why": row["why"],
+    return {"pid": n["pid"], "comm": debugfs.unescape(row["comm"]), "why": row["why"],
             "state": row["state"], "stack": n["stack"], "step": step_of(n["stack"], steps),
             "mapped": n["mapped"], "in": n["in"], "gain": n["gain_1024"] / GAIN_ONE,
             "searches": n["searches"], "rollbacks": n["rollbacks"], "phases": n["phases"],

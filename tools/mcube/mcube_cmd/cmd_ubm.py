@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube ubm: share the page cache among loops, other and sequential references."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+from . import picture, policy, refs, tracefs, ubm, ubm_report
+from .term import Failure, print_json
+
+HELP = "UBM: loops of references stay in the page cache, sequential references leave it first"
+EXAMPLE = """examples:
+  mcube ubm on
+  mcube ubm                             partitions, gains and runs of each cgroup
+  mcube ubm watch --interval 1          the same, again and again
+  mcube ubm watch --cgroup /batch --seconds 60 --plot ubm.png
+  mcube ubm off
+"""
+# Options that belong to some actions only.
+BELONG = {"interval": ("watch",), "seconds": ("watch",), "plot": ("watch",),
+          "cgroup": ("status", "watch")}
+BUFFER = 4096           # KiB of each CPU for events
+PAIR = re.compile(r"(\w+)=(\S+)")
+
+
+def arguments(parser):
+    """Options."""
+    parser.add_argument("action", nargs="?", choices=["on", "off", "status", "watch"],
+                        default="status")
+    parser.add_argument("--cgroup", metavar="PATH", help="status, watch: this cgroup only")
+    parser.add_argument("--interval", metavar="SECONDS", type=float,
+                        help="watch: between two looks (default: 2)")
+    parser.add_argument("--seconds", metavar="N", type=float,
+                        help="watch: end after so many seconds")
+    parser.add_argument("--plot", metavar="FILE", help="watch: at the end, draw references with "
+                        "their classes, sizes and gains into a .png file")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def check_options(args):
+    """Refuse options of another action, and values that make no sense."""
+    for option, actions in BELONG.items():
+        value = getattr(args, option)
+        if value is not None and args.action not in actions:
+            raise Failure(f"--{option} does not belong to '{args.action}'",
+                          f"write 'mcube ubm {actions[-1]} --{option} ...'")
+        if option in ("interval", "seconds") and value is not None and value <= 0:
+            raise Failure(f"--{option} {value:g} is no time", "give seconds above 0")
+    if args.plot:
+        picture.pyplot()        # better a failure now
+        if Path(args.plot).suffix != ".png":
+            raise Failure(f"--plot {args.plot} is no .png file", "name a file such as ubm.png")
+
+
+def switch(args):
+    """mcube ubm on, off."""
+    ubm.need()
+    wanted = "1" if args.action == "on" else "0"
+    before = policy.current("ubm/enabled")
+    if before != wanted:
+        policy.write("ubm/enabled", wanted)
+    if args.json:
+        print_json({"enabled": wanted == "1", "was_on": before == "1"})
+    elif before == wanted:
+        print(f"UBM is {args.action} already")
+    else:
+        print(f"UBM is {args.action}" + ("; 'mcube ubm' shows what it does" if wanted == "1" else
+                                         ": reclaim works as in the stock kernel"))
+    return 0
+
+
+class Seen:
+    """References with their classes, from the events of the page cache and of UBM."""
+
+    def __init__(self):
+        self.references, self.runs = [], {}
+        self.shift = os.sysconf("SC_PAGESIZE").bit_length() - 1
+        self.merge = refs.References(self.add)
+        self.first = None       # time stamp of the first event
+
+    def add(self, file, first, nr, kind, stamp):
+        """A reference."""
+        found = [c for start, end, c in self.runs.get(file, ()) if start <= first < end]
+        if self.first is None:
+            self.first = stamp
+        self.references.append((stamp - self.first, file, first, nr if kind != "m" else 1,
+                                found[-1] if found else ""))
+
+    def run(self, words):
+        """A run got another class."""
+        file = tuple(int(words[k]) for k in ("major", "minor", "ino"))
+        start, end = int(words["start"]), int(words["end"])
+        kept = [r for r in self.runs.get(file, ()) if r[1] <= start or r[0] >= end]
+        self.runs[file] = kept + [(start, end, words["class"])]
+
+    def line(self, text):
+        """A line of the trace."""
+        if event := refs.parse(text, self.shift):
+            task, stamp, name, major, minor, ino, first, last = event
+            self.merge.event(task, stamp, name, (major, minor, ino), first, last)
+        elif ": mcube_ubm_run: " in text:
+            self.run(dict(PAIR.findall(text.partition(": mcube_ubm_run: ")[2])))
+
+
+def observe(args, instance, seen, samples):
+    """Look again and again, until time is up or Ctrl-C."""
+    before, start = None, time.monotonic()
+    live = not args.json and not args.plot
+    try:
+        while True:
+            now = time.monotonic() - start
+            data = ubm.status(args.cgroup)
+            if data["domains"] is None:
+                raise ubm.why_hidden()
+            samples.append((now, data["domains"]))
+            if live:
+                print("\x1b[H\x1b[J" if os.isatty(1) else "", end="")
+                print(time.strftime("%H:%M:%S"))
+                ubm_report.show_status(data, before)
+                print(flush=True)
+            before = {d["memcg"]: d for d in data["domains"]}
+            if instance:
+                for line in instance.lines():
+                    seen.line(line)
+            if args.seconds and now >= args.seconds:
+                return
+            time.sleep(args.interval or 2)
+    except KeyboardInterrupt:
+        pass
+
+
+def picture_of(args, samples, seen):
+    """Draw the domain with most references."""
+    last = samples[-1][1]
+    if not last:
+        raise Failure("UBM has seen no cgroup in this time",
+                      "watch while a program reads more files than its memory holds")
+    ubm_report.draw(samples, seen.references, last[0]["memcg"], f"cgroup {last[0]['cgroup']}",
+                    args.plot)
+
+
+def watch(args):
+    """mcube ubm watch."""
+    samples, seen = [], Seen()
+    if args.plot:
+        with tracefs.Instance("ubm", BUFFER) as instance:
+            for name, event in refs.EVENTS.items():
+                if name != "add_to_page_cache":
+                    instance.enable(event)
+            if tracefs.present(ubm.EVENT):
+                instance.enable(ubm.EVENT)
+            instance.but(os.getpid())
+            instance.begin()
+            observe(args, instance, seen, samples)
+            lost = instance.lost()
+        picture_of(args, samples, seen)
+        if lost:
+            print(f"warning: {lost:,} events were lost; give a shorter --interval")
+    else:
+        observe(args, None, seen, samples)
+    if args.json:
+        print_json([{"seconds": at, "domains": domains} for at, domains in samples])
+    elif args.plot:
+        print(f"picture: {args.plot}")
+    return 0
+
+
+def run(args):
+    """mcube ubm."""
+    check_options(args)
+    if args.action in ("on", "off"):
+        return switch(args)
+    ubm.need()
+    if args.action == "watch":
+        return watch(args)
+    data = ubm.status(args.cgroup)
+    if args.json:
+        print_json(data)
+    else:
+        ubm_report.show_status(data, None, ubm.why_hidden())
+    return 0
