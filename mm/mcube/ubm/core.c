@@ -49,7 +49,7 @@
 #define AGE_CACHES	8
 
 /* Pages that are neither loops nor others: read ahead, or read once and not gone. */
-#define RESERVE_PART	32
+#define RESERVE_PART	64
 
 /* A loop that must shrink gives up so many pages per note. */
 #define SHRINK		256U
@@ -201,7 +201,7 @@ static void place(struct mcube_ubm_core *core, struct mcube_ubm_run *r,
 	to = r->cursor - min(lag, r->cursor - r->start);
 	if (r->class == MCUBE_UBM_LOOP) {
 		want = mcube_ubm_shares_hold(&core->shares, &runs->loops, r->bucket,
-					     r->end - r->start, held);
+					     r->reach, held);
 		want = max(want, held - min(held, SHRINK));
 		if (want != held)
 			mcube_ubm_run_hold(runs, r, want);
@@ -212,6 +212,26 @@ static void place(struct mcube_ubm_core *core, struct mcube_ubm_run *r,
 	}
 	propose(v, max(r->proposed, r->start + r->held), to);
 	r->proposed = max(r->proposed, to);
+}
+
+/* Loops of a file that are late lose what they hold, if others gain more by it. */
+static void age(struct mcube_ubm_core *core)
+{
+	struct mcube_ubm_file *file = mcube_ubm_table_age(&core->table, core->now);
+	struct mcube_ubm_runs *runs = &core->table.runs;
+	struct mcube_ubm_run *r;
+	u32 id, want;
+
+	for (id = file ? file->trail.runs : MCUBE_UBM_NONE; id != MCUBE_UBM_NONE;
+	     id = r->next) {
+		r = &runs->run[id];
+		if (!r->held)
+			continue;
+		want = mcube_ubm_shares_hold(&core->shares, &runs->loops, r->bucket,
+					     r->reach, r->held);
+		if (want < r->held)
+			mcube_ubm_run_hold(runs, r, want);
+	}
 }
 
 /**
@@ -274,7 +294,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	}
 	if (core->tuning.guard && mcube_ubm_guard_on(&core->guard))
 		verdict->nr_propose = 0;
-	mcube_ubm_table_age(table, core->now);
+	age(core);
 	if (core->now >= core->balance_at) {
 		balance(core);
 		verdict->balanced = true;

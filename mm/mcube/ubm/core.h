@@ -36,7 +36,7 @@ struct mcube_ubm_tuning {
 
 /* For a kernel that notes references by chunks of 16 pages. */
 #define MCUBE_UBM_TUNING_DEFAULT {					\
-	.rules = { .gap = 4, .min = 8, .age = 6, .chunk_shift = 4 },	\
+	.rules = { .gap = 4, .min = 8, .age = 12, .chunk_shift = 4 },	\
 	.lag = 32,							\
 	.model = MCUBE_UBM_HISTOGRAM,					\
 	.guard = true,							\

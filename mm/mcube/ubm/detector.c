@@ -77,13 +77,13 @@ static u32 distance(u32 a, u32 b)
 static void uncount(struct mcube_ubm_runs *runs, const struct mcube_ubm_run *r)
 {
 	if (r->bucket < MCUBE_UBM_BUCKETS)
-		mcube_ubm_loops_remove(&runs->loops, r->bucket, length(r), r->held);
+		mcube_ubm_loops_remove(&runs->loops, r->bucket, r->reach, r->held);
 }
 
 static void count(struct mcube_ubm_runs *runs, const struct mcube_ubm_run *r)
 {
 	if (r->bucket < MCUBE_UBM_BUCKETS)
-		mcube_ubm_loops_add(&runs->loops, r->bucket, length(r), r->held);
+		mcube_ubm_loops_add(&runs->loops, r->bucket, r->reach, r->held);
 }
 
 /* A run that is no loop holds nothing. */
@@ -93,6 +93,7 @@ static void leave_loops(struct mcube_ubm_runs *runs, struct mcube_ubm_run *r,
 	uncount(runs, r);
 	r->bucket = MCUBE_UBM_BUCKETS;
 	r->held = 0;
+	r->reach = 0;
 	r->class = class;
 }
 
@@ -181,12 +182,6 @@ static u32 add_run(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 	return id;
 }
 
-/* Is this the first pass, which makes the run longer? */
-static bool grows(const struct mcube_ubm_run *r)
-{
-	return r->passes == 1 && r->cursor == r->end;
-}
-
 /* When the present pass read a page before the cursor. */
 static u32 time_of(const struct mcube_ubm_run *r, u32 page)
 {
@@ -211,6 +206,7 @@ static u32 split(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 	t->cursor = max(at, r->cursor);
 	t->proposed = max(at, r->proposed);
 	t->period = r->period;
+	t->reach = r->reach - min(r->reach, keep);
 	t->held = r->held - min(r->held, keep);
 	t->passes = r->passes;
 	t->class = r->class;
@@ -229,6 +225,7 @@ static u32 split(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 			t->last = r->began;
 	}
 	r->proposed = min(r->proposed, at);
+	r->reach = min(r->reach, keep);
 	r->held = min(r->held, keep);
 	r->end = at;
 	count(runs, r);
@@ -244,8 +241,8 @@ static void begin_pass(struct mcube_ubm_runs *runs,
 	struct mcube_ubm_run *r = run_at(runs, id);
 	u32 sample = began - r->began, dead;
 
-	/* The same call again, or a repeated reference to a tiny file. */
-	if (sample < 2 * length(r) && length(r) <= rules->min)
+	/* The cursor is older than the pass, or a tiny file is read again at once. */
+	if ((s32)sample <= 0 || (sample < 2 * length(r) && length(r) <= rules->min))
 		return;
 	if (r->cursor > r->start && r->end - r->cursor >= max(rules->min, rules->gap + 1) &&
 	    r->cursor < r->end)
@@ -277,6 +274,8 @@ static void merge(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 	uncount(runs, n);
 	if (r->held == length(r))
 		r->held += n->held;
+	if (r->reach == length(r))
+		r->reach += n->reach;
 	n->bucket = MCUBE_UBM_BUCKETS;
 	r->end = n->end;
 	r->cursor = n->cursor;
@@ -335,6 +334,16 @@ static u32 limit(const struct mcube_ubm_runs *runs,
 	return nearest;
 }
 
+/* Is this the first pass, which makes the run longer? */
+static bool grows(const struct mcube_ubm_runs *runs,
+		  const struct mcube_ubm_trail *trail, u32 id)
+{
+	const struct mcube_ubm_run *r = run_at(runs, id);
+
+	return r->passes == 1 && r->cursor == r->end &&
+	       limit(runs, trail, id) > r->end;
+}
+
 /* The stream of a run has come to @end.  Return: the page that is not in the run. */
 static u32 advance(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 		   u32 id, u32 end, u32 now)
@@ -343,11 +352,15 @@ static u32 advance(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 
 	r->last = now;
 	trail->random = 0;
-	if (grows(r) && end > r->end) {
+	if (end > r->end && grows(runs, trail, id)) {
 		r->end = min(end, limit(runs, trail, id));
 		r->cursor = r->end;
 	} else if (end > r->cursor) {
+		uncount(runs, r);
 		r->cursor = min(end, r->end);
+		if (r->class == MCUBE_UBM_LOOP)
+			r->reach = max(r->reach, r->cursor - r->start);
+		count(runs, r);
 	}
 	return end <= r->cursor ? end : r->cursor;
 }
@@ -419,10 +432,10 @@ static u32 followed(const struct mcube_ubm_runs *runs,
 
 	for (id = trail->runs; id != MCUBE_UBM_NONE; id = r->next) {
 		r = run_at(runs, id);
-		if (r->cursor == r->end && !grows(r))
+		if (distance(first, r->cursor) > runs->rules.gap &&
+		    (prev != first || r->cursor > first || first - r->cursor > reach))
 			continue;
-		if (distance(first, r->cursor) <= runs->rules.gap ||
-		    (prev == first && r->cursor < first && first - r->cursor <= reach))
+		if (r->cursor < r->end || grows(runs, trail, id))
 			return id;
 	}
 	return MCUBE_UBM_NONE;
@@ -518,27 +531,30 @@ void mcube_ubm_detect(struct mcube_ubm_runs *runs,
  * @trail: what is known of a file.
  * @now: the clock.
  *
- * Return: number of pages that are not held any more.
+ * A loop that is late counts as a loop of the longer period that it has at least.
  */
-u32 mcube_ubm_trail_age(struct mcube_ubm_runs *runs,
-			struct mcube_ubm_trail *trail, u32 now)
+void mcube_ubm_trail_age(struct mcube_ubm_runs *runs,
+			 struct mcube_ubm_trail *trail, u32 now)
 {
 	struct mcube_ubm_run *r;
-	u32 id, next, released = 0;
+	u32 id, next, idle;
 
 	for (id = trail->runs; id != MCUBE_UBM_NONE; id = next) {
 		r = run_at(runs, id);
 		next = r->next;
-		if (now - r->last > 1U << 30) {
-			released += r->held;
+		idle = now - r->last;
+		if (idle > 1U << 30) {
 			drop(runs, trail, id);
-		} else if (r->class == MCUBE_UBM_LOOP &&
-			   now - r->last > (u64)r->period * runs->rules.age / 2) {
-			released += r->held;
+		} else if (r->class != MCUBE_UBM_LOOP) {
+			continue;
+		} else if (idle > (u64)r->period * runs->rules.age / 2) {
 			leave_loops(runs, r, MCUBE_UBM_OTHER);
+		} else if (idle > r->period) {
+			uncount(runs, r);
+			r->bucket = mcube_ubm_bucket_keep(r->bucket, idle);
+			count(runs, r);
 		}
 	}
-	return released;
 }
 
 /**

@@ -44,7 +44,8 @@ enum mcube_ubm_class {
  * struct mcube_ubm_rules - what the detector takes for a run
  * @gap: pages that a stream may jump over, or go back, and remain the stream.
  * @min: pages that make a run.  A file that is read whole is a run at any size.
- * @age: a loop is dead when it has not been referenced for @age / 2 periods.
+ * @age: a loop is dead when it has not been referenced for @age / 2 periods; until
+ *       then a loop that is late counts as a loop of a longer period.
  * @chunk_shift: references are noted by chunks of 2^@chunk_shift pages; 0 if each
  *               page is noted.
  */
@@ -65,7 +66,8 @@ struct mcube_ubm_rules {
  * @last: time of the last reference.
  * @period: references of the domain from pass to pass, a moving mean; 0 before
  *          the second pass.
- * @held: pages [start, start + held) are to stay in memory.
+ * @reach: pages [start, start + reach) have been passed twice.
+ * @held: pages [start, start + held) are to stay in memory, at most @reach.
  * @next: next run of the file, or in the list of free runs.
  * @passes: number of passes, up to 65535.
  * @class: enum mcube_ubm_class.
@@ -82,6 +84,7 @@ struct mcube_ubm_run {
 	u32 began;
 	u32 last;
 	u32 period;
+	u32 reach;
 	u32 held;
 	u32 next;
 	u16 passes;
@@ -167,8 +170,8 @@ void mcube_ubm_detect(struct mcube_ubm_runs *runs,
 		      struct mcube_ubm_trail *trail, u32 first, u32 nr,
 		      u32 prev, bool eof, u32 now,
 		      struct mcube_ubm_touched *touched);
-u32 mcube_ubm_trail_age(struct mcube_ubm_runs *runs,
-			struct mcube_ubm_trail *trail, u32 now);
+void mcube_ubm_trail_age(struct mcube_ubm_runs *runs,
+			 struct mcube_ubm_trail *trail, u32 now);
 u32 mcube_ubm_trail_held(const struct mcube_ubm_runs *runs,
 			 const struct mcube_ubm_trail *trail);
 bool mcube_ubm_trail_holds(const struct mcube_ubm_runs *runs,

@@ -211,12 +211,16 @@ struct mcube_ubm_file *mcube_ubm_table_get(struct mcube_ubm_table *table,
  * All files have been looked at when the function was called as often as there are
  * records.
  *
- * Return: number of pages that are not held any more.
+ * Return: the file, or NULL if its record is not in use.
  */
-u32 mcube_ubm_table_age(struct mcube_ubm_table *table, u32 now)
+struct mcube_ubm_file *mcube_ubm_table_age(struct mcube_ubm_table *table,
+					   u32 now)
 {
 	struct mcube_ubm_file *file = &table->file[table->hand];
 
 	table->hand = (table->hand + 1) & (table->size - 1);
-	return file->used ? mcube_ubm_trail_age(&table->runs, &file->trail, now) : 0;
+	if (!file->used)
+		return NULL;
+	mcube_ubm_trail_age(&table->runs, &file->trail, now);
+	return file;
 }

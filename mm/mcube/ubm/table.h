@@ -88,6 +88,7 @@ struct mcube_ubm_file *mcube_ubm_table_get(struct mcube_ubm_table *table,
 					   u32 hash);
 void mcube_ubm_table_forget(struct mcube_ubm_table *table,
 			    struct mcube_ubm_file *file);
-u32 mcube_ubm_table_age(struct mcube_ubm_table *table, u32 now);
+struct mcube_ubm_file *mcube_ubm_table_age(struct mcube_ubm_table *table,
+					   u32 now);
 
 #endif /* _MM_MCUBE_UBM_TABLE_H */

@@ -23,7 +23,7 @@
 /* Traces with files are noted as in the kernel, other traces page by page. */
 static const struct mcube_ubm_tuning by_chunk = MCUBE_UBM_TUNING_DEFAULT;
 static const struct mcube_ubm_tuning by_page = {
-	.rules = { .gap = 4, .min = 8, .age = 6, .chunk_shift = 0 },
+	.rules = { .gap = 2, .min = 5, .age = 12, .chunk_shift = 0 },
 	.lag = 0,
 	.model = MCUBE_UBM_HISTOGRAM,
 	.guard = true,
