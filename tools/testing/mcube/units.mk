@@ -27,11 +27,12 @@ export SEED SCALE
 
 # Pure sources, below the top of the kernel tree.
 PURE	:= $(addprefix mm/mcube/,map/map.c map/parse.c map/cpuid.c alloc/bins.c		\
-		srm/color_group.c srm/segment.c)					\
+		alloc/fill.c srm/color_group.c srm/segment.c)				\
 	$(addprefix mm/mcube/ubm/,core.c detector.c gain.c ghost.c guard.c		\
 		partition.c table.c)							\
 	$(addprefix drivers/mcube/,rocs/profile.c rocs/search.c rocs/phase.c		\
-		rocs/plan.c rocs/period.c)
+		rocs/plan.c rocs/period.c setcache/set.c setcache/policy.c		\
+		setcache/table.c)
 # What tools/include declares and does not define inline, below tools/lib.
 LIB	:= bitmap.c ctype.c find_bit.c hweight.c vsprintf.c
 
