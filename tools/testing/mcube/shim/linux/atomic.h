@@ -13,8 +13,8 @@
 #define atomic_read_acquire(v)	__atomic_load_n(&(v)->counter, __ATOMIC_ACQUIRE)
 #define atomic_inc(v)		((void)__atomic_fetch_add(&(v)->counter, 1, __ATOMIC_SEQ_CST))
 #define atomic_fetch_sub_release(i, v)	__atomic_fetch_sub(&(v)->counter, i, __ATOMIC_RELEASE)
-/* atomic_inc() is a full barrier on x86, as in the kernel. */
 #if defined(__x86_64__)
+/* Here atomic_inc() is a full barrier, as in the kernel. */
 #define smp_mb__after_atomic()	barrier()
 #else
 /* Other machines need the barrier. */
