@@ -48,7 +48,10 @@
 /* Hits by depth are halved after so many references, in caches. */
 #define AGE_CACHES	8
 
-/* Pages that are neither loops nor others: read ahead, or read once and not gone. */
+/*
+ * Pages that are neither loops nor others: this part of the cache, and for a stream
+ * the pages that are not proposed yet, and those of its next note.
+ */
 #define RESERVE_PART	64
 
 /* A loop that must shrink gives up so many pages per note. */
@@ -135,6 +138,13 @@ void mcube_ubm_core_init(struct mcube_ubm_core *core, u64 capacity,
 	core->balance_at = BALANCE_MIN;
 }
 
+static u32 reserve(const struct mcube_ubm_core *core)
+{
+	u32 stream = core->tuning.lag + (1U << core->tuning.rules.chunk_shift);
+
+	return min(core->capacity / RESERVE_PART + stream, core->capacity / 2);
+}
+
 static void balance(struct mcube_ubm_core *core)
 {
 	struct mcube_ubm_point point[MCUBE_UBM_REGIONS];
@@ -155,9 +165,15 @@ static void balance(struct mcube_ubm_core *core)
 	mcube_ubm_gain_set(&core->gain, point, MCUBE_UBM_REGIONS, core->other.refs,
 			   core->other_refs, core->tuning.model);
 	mcube_ubm_shares_compute(&core->shares, &core->table.runs.loops, &core->gain,
-				 pages - pages / RESERVE_PART);
+				 pages - reserve(core));
 	core->balance_at = core->now + clamp(pages / BALANCE_PART, BALANCE_MIN,
 					     BALANCE_MAX);
+}
+
+/* Fingerprint of a page; must not follow from the hash that samples its chunk. */
+static u32 print(u32 hash, u32 page)
+{
+	return hash_64(((u64)hash << 32 | page) ^ GOLDEN_RATIO_64, 32);
 }
 
 /* Show the sampled pages to the ghost stacks. */
@@ -166,7 +182,8 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 {
 	u32 chunk_shift = core->tuning.rules.chunk_shift;
 	u32 last = touched->from + touched->refs - 1;
-	u32 chunk = touched->from >> chunk_shift, page, end, print, left;
+	u32 chunk = touched->from >> chunk_shift, page, end, left;
+	unsigned int region;
 
 	for (left = CHUNKS; left && chunk <= last >> chunk_shift; left--, chunk++) {
 		if (!mcube_ubm_sampled(hash, chunk, core->lru.shift))
@@ -174,13 +191,13 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 		page = max(touched->from, chunk << chunk_shift);
 		end = min(last, (chunk << chunk_shift) + (1U << chunk_shift) - 1);
 		for (; page <= end; page++) {
-			print = hash_64(((u64)hash << 32 | page) ^ 0x5bd1e995, 32);
-			if (mcube_ubm_ghost_ref(&core->lru, print) == MCUBE_UBM_REGIONS) {
+			region = mcube_ubm_ghost_ref(&core->lru, print(hash, page));
+			if (region >= MCUBE_UBM_REGIONS)
 				core->lru_missed += 1ULL << core->lru.shift;
-				mcube_ubm_guard_lru_missed(&core->guard);
-			}
+			if (region == MCUBE_UBM_ABSENT)
+				mcube_ubm_guard_gain(&core->guard);
 			if (touched->class == MCUBE_UBM_OTHER)
-				mcube_ubm_ghost_ref(&core->other, print);
+				mcube_ubm_ghost_ref(&core->other, print(hash, page));
 		}
 	}
 }
@@ -325,7 +342,7 @@ bool mcube_ubm_core_held(const struct mcube_ubm_core *core,
 }
 
 /**
- * mcube_ubm_core_missed() - pages of a file were not in memory
+ * mcube_ubm_core_missed() - pages of a file come into memory
  * @core: the domain.
  * @hash: mcube_ubm_hash() of the file.
  * @first: first page.
@@ -342,8 +359,9 @@ void mcube_ubm_core_missed(struct mcube_ubm_core *core, u32 hash, u32 first,
 
 	core->missed += nr;
 	for (page = first; page != first + nr; page++)
-		if (mcube_ubm_sampled(hash, page >> chunk_shift, core->lru.shift))
-			mcube_ubm_guard_missed(&core->guard);
+		if (mcube_ubm_sampled(hash, page >> chunk_shift, core->lru.shift) &&
+		    mcube_ubm_ghost_load(&core->lru, print(hash, page)))
+			mcube_ubm_guard_lose(&core->guard);
 }
 
 /**

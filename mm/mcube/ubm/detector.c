@@ -43,9 +43,8 @@
  *    looks at a header must not start a pass.
  *  - The period is a moving mean, and a loop that was not seen for some periods is
  *    dead.  In the paper it stays a loop until its pages are gone.
- *  - A small file that was read whole is a run of any length.  It is no victim when it
- *    has been read once: files of few pages are often read again, and a stream of them
- *    is not what sweeps a cache.
+ *  - A small file that was read whole is a run of any length.  So a loop over many
+ *    small files is seen as many short loops of the same period.
  *  - References are noted by chunks: a note may say that the descriptor has read on
  *    from its last note, which moves the cursor over all pages between.
  */
@@ -391,8 +390,7 @@ static u32 run_of(const struct mcube_ubm_runs *runs,
 
 /* Make a run or a pass of a cursor.  Return: the run, or none. */
 static u32 confirm(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
-		   struct mcube_ubm_cursor *c, bool eof,
-		   struct mcube_ubm_touched *touched)
+		   struct mcube_ubm_cursor *c, struct mcube_ubm_touched *touched)
 {
 	u32 id = run_of(runs, trail, c->start), other, at = c->start;
 	struct mcube_ubm_run *r;
@@ -423,53 +421,81 @@ static u32 confirm(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 	return id;
 }
 
-/* The run whose cursor the note continues. */
-static u32 followed(const struct mcube_ubm_runs *runs,
-		    const struct mcube_ubm_trail *trail, u32 first, u32 prev)
-{
-	u32 id, reach = 1U << runs->rules.chunk_shift;
-	const struct mcube_ubm_run *r;
+/* How well a note continues a stream: from the next page on, nearly, or not at all. */
+enum match { NO_MATCH, NEAR, EXACT };
 
-	for (id = trail->runs; id != MCUBE_UBM_NONE; id = r->next) {
-		r = run_at(runs, id);
-		if (distance(first, r->cursor) > runs->rules.gap &&
-		    (prev != first || r->cursor > first || first - r->cursor > reach))
-			continue;
-		if (r->cursor < r->end || grows(runs, trail, id))
-			return id;
-	}
-	return MCUBE_UBM_NONE;
+static enum match match(const struct mcube_ubm_rules *rules, u32 next, u32 first,
+			u32 prev)
+{
+	if (first == next || (prev == first && next < first &&
+			      first - next <= 1U << rules->chunk_shift))
+		return EXACT;
+	return distance(first, next) <= rules->gap ? NEAR : NO_MATCH;
 }
 
-/* The cursor that the note continues, or a cursor that begins here; it is first. */
-static struct mcube_ubm_cursor *cursor_for(const struct mcube_ubm_runs *runs,
-					   struct mcube_ubm_trail *trail,
-					   u32 first, u32 prev, u32 now)
+/* The run that is continued best. */
+static u32 followed(const struct mcube_ubm_runs *runs,
+		    const struct mcube_ubm_trail *trail, u32 first, u32 prev,
+		    u32 end, enum match *found)
 {
-	u32 reach = 1U << runs->rules.chunk_shift, gap = runs->rules.gap;
-	struct mcube_ubm_cursor *c = trail->cursor, found;
-	unsigned int i;
+	const struct mcube_ubm_run *r;
+	u32 id, best = MCUBE_UBM_NONE;
+	enum match m;
 
-	for (i = 0; i < MCUBE_UBM_CURSORS; i++) {
-		if (c[i].next == c[i].start)
+	*found = NO_MATCH;
+	for (id = trail->runs; id != MCUBE_UBM_NONE && *found < EXACT; id = r->next) {
+		r = run_at(runs, id);
+		m = match(&runs->rules, r->cursor, first, prev);
+		if (m <= *found)
 			continue;
-		/* Back to the start is a new beginning. */
-		if (first > c[i].start &&
-		    (distance(first, c[i].next) <= gap ||
-		     (prev == first && c[i].next < first && first - c[i].next <= reach)))
-			break;
+		if (r->cursor < r->end || (end > r->end && grows(runs, trail, id))) {
+			*found = m;
+			best = id;
+		}
 	}
-	if (i < MCUBE_UBM_CURSORS) {
-		found = c[i];
+	return best;
+}
+
+/* The cursor that is continued best; MCUBE_UBM_CURSORS for none. */
+static u32 cursor_of(const struct mcube_ubm_runs *runs,
+		     const struct mcube_ubm_trail *trail, u32 first, u32 prev,
+		     enum match *found)
+{
+	const struct mcube_ubm_cursor *c = trail->cursor;
+	u32 i, best = MCUBE_UBM_CURSORS;
+	enum match m;
+
+	*found = NO_MATCH;
+	for (i = 0; i < MCUBE_UBM_CURSORS && *found < EXACT; i++) {
+		/* Back to the start is a new beginning. */
+		if (c[i].next == c[i].start || first <= c[i].start)
+			continue;
+		m = match(&runs->rules, c[i].next, first, prev);
+		if (m > *found) {
+			*found = m;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* Make a cursor the first: the cursor @at, or a cursor that begins here. */
+static struct mcube_ubm_cursor *take_cursor(struct mcube_ubm_trail *trail, u32 at,
+					    u32 first, u32 now)
+{
+	struct mcube_ubm_cursor *c = trail->cursor, found;
+
+	if (at < MCUBE_UBM_CURSORS) {
+		found = c[at];
 	} else {
-		i = MCUBE_UBM_CURSORS - 1;
+		at = MCUBE_UBM_CURSORS - 1;
 		found = (struct mcube_ubm_cursor){
 			.start = first, .next = first, .began = now,
 		};
 		if (trail->random < U8_MAX)
 			trail->random++;
 	}
-	memmove(c + 1, c, i * sizeof(*c));
+	memmove(c + 1, c, at * sizeof(*c));
 	c[0] = found;
 	return c;
 }
@@ -492,35 +518,38 @@ void mcube_ubm_detect(struct mcube_ubm_runs *runs,
 		      u32 prev, bool eof, u32 now,
 		      struct mcube_ubm_touched *touched)
 {
-	u32 end = first + min(nr, U32_MAX - first), at = first, id;
+	u32 end = first + min(nr, U32_MAX - first), at = first, id, i;
+	enum match by_run, by_cursor;
 	struct mcube_ubm_cursor *c;
-	u8 steps = 0;
+	u32 steps = 1;
 
 	memset(touched, 0, sizeof(*touched));
 	touched->from = first;
-	id = followed(runs, trail, first, prev);
-	if (id != MCUBE_UBM_NONE) {
+	id = followed(runs, trail, first, prev, end, &by_run);
+	i = cursor_of(runs, trail, first, prev, &by_cursor);
+	if (by_run && by_run >= by_cursor) {
 		if (prev == first)
 			touched->from = min(first, run_at(runs, id)->cursor);
 		touch(runs, trail, touched, id, run_at(runs, id)->class);
 		at = advance(runs, trail, id, end, now);
-		prev = at;
-		steps = 1;
+		/* What goes on behind a run is a stream already. */
+		i = MCUBE_UBM_CURSORS;
+		steps = 2;
 	}
 	while (at < end && touched->nr < MCUBE_UBM_STEPS) {
-		c = cursor_for(runs, trail, at, prev, now);
+		c = take_cursor(trail, i, at, now);
 		if (prev == first && !touched->nr)
 			touched->from = min(first, c->next);
-		c->steps = min(c->steps + 1 + steps, 255U);
+		c->steps = min(c->steps + steps, 255U);
 		c->next = max(c->next, end);
 		if (!confirmed(runs, c, eof))
 			break;
-		id = confirm(runs, trail, c, eof, touched);
+		id = confirm(runs, trail, c, touched);
 		if (id == MCUBE_UBM_NONE)
 			break;
 		at = advance(runs, trail, id, end, now);
-		prev = at;
-		steps = 1;
+		i = MCUBE_UBM_CURSORS;
+		steps = 2;
 	}
 	touched->refs = end - touched->from;
 }

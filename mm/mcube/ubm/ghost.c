@@ -273,39 +273,73 @@ static void settle(struct mcube_ubm_ghost *g)
 	}
 }
 
+/* Put an entry on top, and let the stack have its depth. */
+static void put(struct mcube_ubm_ghost *g, u16 i)
+{
+	unsigned int moves;
+
+	push(g, i);
+	settle(g);
+	for (moves = 0; moves < MOVES && g->nr > max(g->size, 1U); moves++) {
+		i = drop_oldest(g);
+		g->entry[i].next = g->free;
+		g->free = i;
+	}
+}
+
+static void add(struct mcube_ubm_ghost *g, u32 print, bool loaded)
+{
+	u16 *slot = slot_of(g, print), i = take(g);
+
+	g->entry[i].print = print;
+	g->entry[i].loaded = loaded;
+	g->entry[i].next = *slot;
+	*slot = i;
+	put(g, i);
+}
+
 /**
  * mcube_ubm_ghost_ref() - a sampled page is referenced
  * @ghost: the stack.
  * @print: fingerprint of the page: a hash of file and index.
  *
- * Return: region where the page was found, or MCUBE_UBM_REGIONS if an LRU list of
- * the whole depth would have missed.
+ * Return: region where the page was found, which is counted as a hit there.
+ * MCUBE_UBM_LOADED or MCUBE_UBM_ABSENT if an LRU list of the whole depth would have
+ * missed.
  */
 unsigned int mcube_ubm_ghost_ref(struct mcube_ubm_ghost *ghost, u32 print)
 {
-	unsigned int region = MCUBE_UBM_REGIONS, moves;
 	u16 i = find(ghost, print);
+	unsigned int region;
 
-	if (i != NONE) {
-		region = ghost->entry[i].region;
+	if (i == NONE) {
+		add(ghost, print, false);
+		return MCUBE_UBM_ABSENT;
+	}
+	region = ghost->entry[i].region;
+	if (ghost->entry[i].loaded)
+		region = MCUBE_UBM_LOADED;
+	else
 		ghost->hits[region] += 1ULL << ghost->shift;
-		unlink(ghost, i);
-	} else {
-		u16 *slot = slot_of(ghost, print);
-
-		i = take(ghost);
-		ghost->entry[i].print = print;
-		ghost->entry[i].next = *slot;
-		*slot = i;
-	}
-	push(ghost, i);
-	settle(ghost);
-	for (moves = 0; moves < MOVES && ghost->nr > max(ghost->size, 1U); moves++) {
-		i = drop_oldest(ghost);
-		ghost->entry[i].next = ghost->free;
-		ghost->free = i;
-	}
+	ghost->entry[i].loaded = false;
+	unlink(ghost, i);
+	put(ghost, i);
 	return region;
+}
+
+/**
+ * mcube_ubm_ghost_load() - a sampled page comes into memory
+ * @ghost: the stack.
+ * @print: fingerprint of the page.
+ *
+ * Return: true if the page is on the stack: an LRU list would have had it still.
+ */
+bool mcube_ubm_ghost_load(struct mcube_ubm_ghost *ghost, u32 print)
+{
+	if (find(ghost, print) != NONE)
+		return true;
+	add(ghost, print, true);
+	return false;
 }
 
 /**

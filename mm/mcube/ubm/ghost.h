@@ -15,6 +15,11 @@
 /* Regions of the stack; hits are counted by region. */
 #define MCUBE_UBM_REGIONS	32
 
+/* Not a region: the page was loaded and is referenced for the first time since. */
+#define MCUBE_UBM_LOADED	MCUBE_UBM_REGIONS
+/* Not a region: the page is not on the stack. */
+#define MCUBE_UBM_ABSENT	(MCUBE_UBM_REGIONS + 1)
+
 /* Most entries of a stack. */
 #define MCUBE_UBM_GHOSTS	32768U
 
@@ -38,6 +43,7 @@ static inline bool mcube_ubm_sampled(u32 hash, u32 chunk, unsigned int shift)
  * @older: entry after it.
  * @next: next entry of the same hash slot.
  * @region: region of the stack.
+ * @loaded: the page came by mcube_ubm_ghost_load() and was not referenced yet.
  */
 struct mcube_ubm_ghost_entry {
 	u32 print;
@@ -45,6 +51,7 @@ struct mcube_ubm_ghost_entry {
 	u16 older;
 	u16 next;
 	u8 region;
+	bool loaded;
 };
 
 /**
@@ -93,6 +100,7 @@ void mcube_ubm_ghost_init(struct mcube_ubm_ghost *ghost, void *memory,
 			  u32 room);
 void mcube_ubm_ghost_resize(struct mcube_ubm_ghost *ghost, u32 pages);
 unsigned int mcube_ubm_ghost_ref(struct mcube_ubm_ghost *ghost, u32 print);
+bool mcube_ubm_ghost_load(struct mcube_ubm_ghost *ghost, u32 print);
 void mcube_ubm_ghost_age(struct mcube_ubm_ghost *ghost);
 u32 mcube_ubm_ghost_depth(const struct mcube_ubm_ghost *ghost,
 			  unsigned int region);

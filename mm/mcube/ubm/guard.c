@@ -6,7 +6,8 @@
  *
  * Whatever was detected may end the next moment, and for some programs nothing is
  * better than LRU.  The ghost stack of all references tells what plain LRU would
- * have missed.  The guard counts the misses of both:
+ * have in memory.  A page that is loaded although LRU would have it is a loss, a
+ * page that is found although LRU would not have it is a gain:
  *
  *   lead     most ........................  UBM has earned: terms are short again
  *             0   --.    .--.
@@ -20,8 +21,9 @@
  * Source: own; the paper (Kim et al., OSDI 2000) bounds nothing, and loses against
  * LRU where first references look sequential.
  *
- * Both sides are counted for the same sampled chunks.  If one side was sampled and
- * the other was not, the noise of the sample would be taken for a lag.
+ * Both are counted page by page, for the same sampled chunks.  If the sums of misses
+ * were compared, the noise of the sample, and each reference that is not noted,
+ * would be taken for a lead or a lag.
  */
 
 #include <linux/minmax.h>
@@ -63,19 +65,19 @@ void mcube_ubm_guard_resize(struct mcube_ubm_guard *guard, u32 pages,
 }
 
 /**
- * mcube_ubm_guard_lru_missed() - plain LRU would have missed a sampled page
+ * mcube_ubm_guard_gain() - a sampled page was found that LRU would not have
  * @guard: the guard.
  */
-void mcube_ubm_guard_lru_missed(struct mcube_ubm_guard *guard)
+void mcube_ubm_guard_gain(struct mcube_ubm_guard *guard)
 {
 	guard->lead = min(guard->lead + 1, guard->most);
 }
 
 /**
- * mcube_ubm_guard_missed() - a sampled page was missed in truth
+ * mcube_ubm_guard_lose() - a sampled page was loaded that LRU would have
  * @guard: the guard.
  */
-void mcube_ubm_guard_missed(struct mcube_ubm_guard *guard)
+void mcube_ubm_guard_lose(struct mcube_ubm_guard *guard)
 {
 	guard->lead = max(guard->lead - 1, -guard->slack - 1);
 }

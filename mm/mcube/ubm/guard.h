@@ -13,8 +13,8 @@
 
 /**
  * struct mcube_ubm_guard - UBM against plain LRU
- * @lead: misses of LRU less misses of UBM, of sampled pages; from -@slack to
- *        @most.
+ * @lead: sampled pages that UBM has gained less those that it has lost, from just
+ *        below -@slack to @most.
  * @slack: UBM stands back when it lags by more.
  * @most: lead that is remembered.
  * @unit: references of the shortest term.
@@ -35,8 +35,8 @@ struct mcube_ubm_guard {
 void mcube_ubm_guard_init(struct mcube_ubm_guard *guard);
 void mcube_ubm_guard_resize(struct mcube_ubm_guard *guard, u32 pages,
 			    unsigned int shift);
-void mcube_ubm_guard_lru_missed(struct mcube_ubm_guard *guard);
-void mcube_ubm_guard_missed(struct mcube_ubm_guard *guard);
+void mcube_ubm_guard_gain(struct mcube_ubm_guard *guard);
+void mcube_ubm_guard_lose(struct mcube_ubm_guard *guard);
 bool mcube_ubm_guard_step(struct mcube_ubm_guard *guard, u32 refs);
 
 /**

@@ -36,19 +36,18 @@
 
 /* Files of the smallest and of the largest domain, and pages per file between. */
 #define FILES_MIN	64
-#define FILES_MAX	16384
-#define FILE_PAGES	16
+#define FILES_MAX	65536
+#define FILE_PAGES	4
 
-/* Runs per file on the whole, beside some for files of many runs. */
-#define RUNS_PER_FILE	2
-#define RUNS_MORE	64
+/* Most files have a single run; these are for files of many runs. */
+#define RUNS_MORE	128
 
 /* Runs that a note may need. */
 #define RUNS_SPARE	(2 * MCUBE_UBM_STEPS)
 
 static u32 runs_for(u32 size)
 {
-	return size * RUNS_PER_FILE + RUNS_MORE;
+	return size + size / 4 + RUNS_MORE;
 }
 
 /**

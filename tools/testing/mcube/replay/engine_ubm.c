@@ -98,6 +98,9 @@ static void ubm_note(void *cache, const struct replay_range *range)
 	c->left = range->nr;
 	c->verdict.nr_propose = 0;
 	p->prev = end;
+	/* The trace tells no descriptors: a read elsewhere is by a descriptor that is new. */
+	if (prev != first && (prev != first + 1 || prev == p->size))
+		prev = MCUBE_UBM_NO_PREV;
 	/* As in the kernel, see mcube_ubm_leaves(). */
 	if (prev != MCUBE_UBM_NO_PREV && !(differ >> chunk_shift) && !(eof && differ))
 		return;
