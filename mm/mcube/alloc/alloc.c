@@ -232,8 +232,7 @@ bool mcube_alloc_free(unsigned long pfn)
 		mcube_color_stat_freed(c, off);
 		__count_vm_event(PGFREE);
 		if (unlikely(READ_ONCE(c->mz->nr_exhausted)))
-			mcube_hinted_freed(c, pfn);
-		mcube_large_freed(c, off, level);
+			mcube_exhausted_freed(c, off, level, 1);
 		if (c->owner < 0 && mcube_container_relist(c))
 			full = mcube_bins_full(&c->bins);
 	}

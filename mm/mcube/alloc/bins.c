@@ -68,7 +68,6 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mm_types.h>
-#include <linux/prandom.h>
 #include <linux/string.h>
 
 #include "bins.h"
@@ -115,33 +114,40 @@ static bool group_free(const unsigned long *free, unsigned int level,
 
 #define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
 
-/*
- * The level that @off reaches; the bit of @off is set already.  Groups up to
- * the size of a word are checked by folding the word: after l steps, bit i (a
- * multiple of 2^l) of @spans says that the 2^l frames from i on are free.
+/**
+ * mcube_bins_ascent() - the level that a frame reaches
+ * @free: bitmap of the free frames.
+ * @order: the bitmap has 2^@order bits.
+ * @off: the frame, free.
+ *
+ * Within a word the nearest frames in use decide: two frames lie in one group of
+ * 2^l frames if they differ in the lowest l bits only.
+ *
+ * Return: level of the largest free group that contains the frame.
  */
-static unsigned int ascent(const unsigned long *free, unsigned int order,
-			   unsigned int off)
+unsigned int mcube_bins_ascent(const unsigned long *free, unsigned int order,
+			       unsigned int off)
 {
-	unsigned long spans = free[BIT_WORD(off)];
-	unsigned int bit = off % BITS_PER_LONG, level;
+	unsigned long used = ~free[BIT_WORD(off)], below, above;
+	unsigned int bit = off % BITS_PER_LONG, level = WORD_LEVEL;
 
-	for (level = 0; level < order && level < WORD_LEVEL; level++) {
-		unsigned int buddy = (bit ^ (1U << level)) & ~((1U << level) - 1);
-
-		if (!(spans >> buddy & 1))
-			return level;
-		spans &= spans >> (1U << level);
-	}
+	below = used & (BIT(bit) - 1);
+	above = used & ~(BIT(bit) - 1);
+	if (below)
+		level = __fls(bit ^ __fls(below));
+	if (above)
+		level = min(level, (unsigned int)__fls(bit ^ __ffs(above)));
+	if (level < WORD_LEVEL)
+		return level;
 	while (level < order && group_free(free, level, off ^ (1U << level)))
 		level++;
 	return level;
 }
 
-/* Inline, as half of all frames stay in bin 0 and need no call of ascent(). */
+/* Inline, as half of all frames stay in bin 0 and need no call. */
 static inline unsigned int reach(const struct mcube_bins *b, unsigned int off)
 {
-	return test_bit(off ^ 1, b->free) ? ascent(b->free, b->order, off) : 0;
+	return test_bit(off ^ 1, b->free) ? mcube_bins_ascent(b->free, b->order, off) : 0;
 }
 
 static void note_rep(struct mcube_bins *b, unsigned int off, unsigned int level)
@@ -169,6 +175,13 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 		b->nonempty &= ~BIT(level);
 }
 
+/* By level, what a frame that reaches the level adds to the counts of groups. */
+#define UP_TO(level)	[level] = { .nr = { [0 ... (level)] = 1 } }
+static const union mcube_bins_groups one_more[MCUBE_MAX_ORDER + 1] = {
+	UP_TO(0), UP_TO(1), UP_TO(2), UP_TO(3), UP_TO(4), UP_TO(5), UP_TO(6),
+	UP_TO(7), UP_TO(8), UP_TO(9), UP_TO(10),
+};
+
 /*
  * An unbinned group of 2^order frames became free, and with it the groups up to
  * @level that contain it.
@@ -176,25 +189,28 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 static void unbinned_add(struct mcube_bins *b, unsigned int order,
 			 unsigned int level)
 {
-	unsigned int l;
+	unsigned int i;
 
-	for (l = 0; l <= level; l++) {
-		b->groups[l] += l < order ? 1U << (order - l) : 1;
-		b->unbinned |= BIT(l);
-	}
+	for (i = 0; i < ARRAY_SIZE(b->groups.word); i++)
+		b->groups.word[i] += one_more[level].word[i];
+	for (i = 0; i < order; i++)
+		b->groups.nr[i] += (1U << (order - i)) - 1;
+	b->unbinned |= BIT(level + 1) - 1;
 }
 
 /* An unbinned group is about to be taken: what contains it is no longer free. */
 static void unbinned_del(struct mcube_bins *b, unsigned int off,
 			 unsigned int order)
 {
-	unsigned int level = reach(b, off), l;
+	unsigned int level = reach(b, off), i;
 
-	for (l = 0; l <= level; l++) {
-		b->groups[l] -= l < order ? 1U << (order - l) : 1;
-		if (!b->groups[l])
-			b->unbinned &= ~BIT(l);
-	}
+	for (i = 0; i < ARRAY_SIZE(b->groups.word); i++)
+		b->groups.word[i] -= one_more[level].word[i];
+	for (i = 0; i < order; i++)
+		b->groups.nr[i] -= (1U << (order - i)) - 1;
+	/* Where no group of a size is free, no larger group is. */
+	while (b->unbinned && !b->groups.nr[__fls(b->unbinned)])
+		b->unbinned >>= 1;
 }
 
 /**
@@ -219,6 +235,23 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base,
 		INIT_LIST_HEAD(&b->bin[level]);
 }
 
+/*
+ * The frame joins a free neighbour, or the bins are not used.  Not inline: then
+ * a frame that stays alone needs no call and no stack frame.
+ */
+static noinline unsigned int put_joined(struct mcube_bins *b, unsigned int off)
+{
+	unsigned int level = reach(b, off);
+
+	if (b->unbinned) {
+		unbinned_add(b, 0, level);
+	} else {
+		note_rep(b, off, level);
+		bin_add(b, off, level);
+	}
+	return level;
+}
+
 /**
  * mcube_bins_put() - free one frame
  * @b: the bins.
@@ -228,18 +261,12 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base,
  */
 unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 {
-	unsigned int level;
-
 	__set_bit(off, b->free);
 	b->nr_free++;
-	level = reach(b, off);
-	if (b->unbinned) {
-		unbinned_add(b, 0, level);
-	} else {
-		note_rep(b, off, level);
-		bin_add(b, off, level);
-	}
-	return level;
+	if (b->unbinned || test_bit(off ^ 1, b->free))
+		return put_joined(b, off);
+	bin_add(b, off, 0);
+	return 0;
 }
 
 /**
@@ -478,7 +505,7 @@ unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first,
 	unsigned int n = 1U << order, i, level;
 
 	if (!b->nr_free)
-		memset(b->groups, 0, sizeof(b->groups));
+		b->groups = (union mcube_bins_groups){};
 	bitmap_set(b->free, first, n);
 	b->nr_free += n;
 	level = reach(b, first);
@@ -493,93 +520,6 @@ unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first,
 		bin_add(b, first + i, mine);
 	}
 	return level;
-}
-
-/* Ascending order if @rnd is NULL, else a Fisher-Yates shuffle. */
-static void fill_build(struct mcube_fill *f, struct rnd_state *rnd)
-{
-	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
-	unsigned int i, other, n = 1U << f->order;
-
-	for (i = 0; i < n; i++)
-		f->off[i] = i;
-	for (i = n - 1; rnd && i; i--) {
-		other = prandom_u32_state(rnd) % (i + 1);
-		swap(f->off[i], f->off[other]);
-	}
-	bitmap_zero(free, MCUBE_MAX_PAGES);
-	for (i = 0; i < n; i++) {
-		__set_bit(f->off[i], free);
-		f->level[i] = ascent(free, f->order, f->off[i]);
-	}
-}
-
-/* Number of first frames that are compared, and of neighbouring bits. */
-#define SPREAD_FRAMES	32
-#define SPREAD_BITS	5
-
-/*
- * How well do the first frames spread?  Frames leave by falling level, and
- * within a level the last frame to enter leaves first.  Counts the different
- * values of every five neighbouring bits of the offset: colors and banks are
- * computed from such bits.
- */
-static unsigned int fill_spread(const struct mcube_fill *f)
-{
-	u32 seen[MCUBE_MAX_ORDER] = { };
-	unsigned int left = SPREAD_FRAMES, sum = 0, bit;
-	int level, i;
-
-	for (level = f->order; level >= 0; level--) {
-		for (i = (1 << f->order) - 1; i >= 0; i--) {
-			if (f->level[i] != level)
-				continue;
-			if (!left--)
-				goto out;
-			for (bit = 0; bit + SPREAD_BITS <= f->order; bit++)
-				seen[bit] |= 1U << (f->off[i] >> bit & 31);
-		}
-	}
-out:
-	for (bit = 0; bit + SPREAD_BITS <= f->order; bit++)
-		sum += hweight32(seen[bit]);
-	return sum;
-}
-
-/* Shuffles to choose from: they differ by up to one color in twenty. */
-#define CANDIDATES	64
-
-/**
- * mcube_fill_build() - compute a fill order
- * @f: filled in.
- * @order: order of the containers.
- * @fill_order: the kind of fill order.
- * @key: random bits for MCUBE_FILL_SHUFFLE, which tries some shuffles and keeps
- *       the shuffle that spreads its first frames best.
- */
-void mcube_fill_build(struct mcube_fill *f, unsigned int order,
-		      enum mcube_fill_order fill_order, u64 key)
-{
-	struct rnd_state rnd, start, best;
-	unsigned int spread, most = 0, i;
-
-	f->order = order;
-	if (fill_order == MCUBE_FILL_PAPER) {
-		fill_build(f, NULL);
-		return;
-	}
-	prandom_seed_state(&rnd, key);
-	best = rnd;
-	for (i = 0; i < CANDIDATES; i++) {
-		start = rnd;
-		fill_build(f, &rnd);
-		spread = fill_spread(f);
-		if (spread > most) {
-			most = spread;
-			best = start;
-		}
-	}
-	fill_build(f, &best);
 }
 
 /*
@@ -628,7 +568,7 @@ void mcube_bins_fill_unbinned(struct mcube_bins *b)
 	unsigned int level, n = 1U << b->order;
 
 	for (level = 0; level <= b->order; level++)
-		b->groups[level] = n >> level;
+		b->groups.nr[level] = n >> level;
 	b->unbinned = BIT(b->order + 1) - 1;
 	bitmap_set(b->free, 0, n);
 	b->nr_free = n;
@@ -660,7 +600,7 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 		if (!test_bit(off, b->free))
 			continue;
 		__set_bit(off, in);
-		level = ascent(in, b->order, off);
+		level = mcube_bins_ascent(in, b->order, off);
 		note_rep(b, off, level);
 		bin_add(b, off, level);
 	}

@@ -45,6 +45,17 @@ struct mcube_fill {
 };
 
 /**
+ * union mcube_bins_groups - numbers of wholly free, aligned groups by size
+ * @nr: by level l, the number of groups of 2^l frames, at most MCUBE_MAX_PAGES.
+ * @word: the same numbers, four in a word: a frame that becomes free changes
+ *        the numbers of most levels by 1.
+ */
+union mcube_bins_groups {
+	u16 nr[ALIGN(MCUBE_MAX_ORDER + 1, 4)];
+	u64 word[DIV_ROUND_UP(MCUBE_MAX_ORDER + 1, 4)];
+};
+
+/**
  * struct mcube_bins - the free frames of one container
  * @base: struct page of frame 0; a frame is named by its offset from it.
  * @order: the container has 2^@order frames, at most 2^MCUBE_MAX_ORDER.
@@ -52,7 +63,7 @@ struct mcube_fill {
  * @nonempty: bit l is set while bin[l] has a frame.
  * @unbinned: 0 if the free frames are in bins.  Otherwise the free frames are
  *            in @free alone, and bit l is set while an aligned group of 2^l
- *            frames is wholly free.
+ *            frames is wholly free: all bits up to the largest group's.
  * @word: word of @free where mcube_bins_take_from() last found a frame.
  * @free: bit per frame, set while the frame is free.
  * @bin: frames by level, head first.  A frame in bin l stands for a wholly
@@ -74,11 +85,13 @@ struct mcube_bins {
 	unsigned int word;
 	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
 	struct list_head bin[MCUBE_MAX_ORDER + 1];
-	u16 groups[MCUBE_MAX_ORDER + 1];
+	union mcube_bins_groups groups;
 };
 
 void mcube_bins_init(struct mcube_bins *b, struct page *base,
 		     unsigned int order);
+unsigned int mcube_bins_ascent(const unsigned long *free, unsigned int order,
+			       unsigned int off);
 void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_fill_order fill_order, u64 key);
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);

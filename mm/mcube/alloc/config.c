@@ -49,6 +49,13 @@ unsigned long mcube_alloc_stat(enum mcube_stat stat)
 }
 
 #ifdef CONFIG_SMP
+/* A function of its own: then the path without a call needs no stack frame. */
+static noinline void fold_free_pages(struct zone *zone, int delta)
+{
+	__mod_zone_page_state(zone, NR_FREE_PAGES, delta);
+	__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, delta);
+}
+
 /**
  * __mod_mcube_free_pages() - count free pages that enter or leave containers
  * @zone: the zone.
@@ -78,10 +85,8 @@ void __mod_mcube_free_pages(struct zone *zone, int delta)
 		__this_cpu_write(pcp->vm_stat_diff[NR_FREE_MCUBE_PAGES], mcube);
 	}
 	preempt_enable_nested();
-	if (unlikely(!within)) {
-		__mod_zone_page_state(zone, NR_FREE_PAGES, delta);
-		__mod_zone_page_state(zone, NR_FREE_MCUBE_PAGES, delta);
-	}
+	if (unlikely(!within))
+		fold_free_pages(zone, delta);
 }
 #endif
 

@@ -252,10 +252,8 @@ struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
 	/* Most often no key is exhausted; then the line stays unwritten. */
 	if (mz->nr_exhausted) {
 		WRITE_ONCE(mz->nr_exhausted, 0);
-		bitmap_zero(mz->exhausted, MCUBE_NR_KEYS);
-	}
-	if (mz->large.nr_exhausted) {
 		WRITE_ONCE(mz->large.nr_exhausted, 0);
+		bitmap_zero(mz->exhausted, MCUBE_NR_KEYS);
 		memset(mz->large.exhausted, 0, sizeof(mz->large.exhausted));
 	}
 	spin_unlock(&mz->lock);

@@ -406,14 +406,8 @@ unsigned int mcube_hinted_bulk(struct mcube_zone *mz, u32 hint,
 	return alloc_several(mz, hint, pages, nr);
 }
 
-/**
- * mcube_hinted_freed() - a frame was freed while keys are exhausted
- * @c: container of the frame, locked.
- * @pfn: the frame.
- *
- * If a key of the frame was exhausted, searches shall find the frame.
- */
-void mcube_hinted_freed(struct mcube_container *c, unsigned long pfn)
+/* If a key of the frame is exhausted, searches shall find the frame. */
+static void key_freed(struct mcube_container *c, unsigned long pfn)
 {
 	struct mcube_zone *mz = c->mz;
 	unsigned int key[2], i;
@@ -434,4 +428,23 @@ void mcube_hinted_freed(struct mcube_container *c, unsigned long pfn)
 		mz->cursor[key[i]] = list_prev_entry_circular(c, &mz->all, all);
 		spin_unlock(&mz->lock);
 	}
+}
+
+/**
+ * mcube_exhausted_freed() - frames were freed while something is exhausted
+ * @c: container of the frames, locked.
+ * @off: first of the frames.
+ * @level: level of the largest free group around them.
+ * @nr: number of frames.
+ */
+void mcube_exhausted_freed(struct mcube_container *c, unsigned int off,
+			   unsigned int level, unsigned int nr)
+{
+	unsigned long pfn = page_to_pfn(c->bins.base) + off, end = pfn + nr;
+	unsigned int large = READ_ONCE(c->mz->large.nr_exhausted);
+
+	for (; READ_ONCE(c->mz->nr_exhausted) > large && pfn < end; pfn++)
+		key_freed(c, pfn);
+	if (level && large)
+		mcube_large_freed(c, off, level);
 }

@@ -170,7 +170,8 @@ struct mcube_zone_cpu {
  * @zone: the zone.
  * @cpu: what each CPU has of the zone.
  * @open: containers may be taken; guarded by zone->lock.
- * @nr_exhausted: number of bits set in @exhausted.
+ * @nr_exhausted: number of bits set in @exhausted, and of colors in
+ *                @large.exhausted: what a free looks at.
  * @exhausted: keys for which the last full search found no frame.
  * @unseen: exhausted keys for which blocks were taken since; these containers
  *          may have frames that no search has seen.
@@ -443,8 +444,8 @@ unsigned int mcube_zone_max_spares(struct mcube_zone *mz);
 bool mcube_zone_has_block(struct zone *zone, unsigned int order);
 void mcube_large_set_exhausted(struct mcube_zone *mz, unsigned int color,
 			       unsigned int order);
-void __mcube_large_freed(struct mcube_container *c, unsigned int off,
-			 unsigned int level);
+void mcube_large_freed(struct mcube_container *c, unsigned int off,
+		       unsigned int level);
 
 /* Has no container a group of a color and order?  A guess without mz->lock. */
 static inline bool mcube_large_is_exhausted(const struct mcube_zone *mz,
@@ -454,20 +455,6 @@ static inline bool mcube_large_is_exhausted(const struct mcube_zone *mz,
 	unsigned int from = READ_ONCE(mz->large.exhausted[color]);
 
 	return from && order >= from;
-}
-
-/**
- * mcube_large_freed() - frames were freed: let searches for groups find them
- * @c: the container, locked.
- * @off: one of the frames.
- * @level: level of the largest free group around it.
- */
-static __always_inline void mcube_large_freed(struct mcube_container *c,
-					      unsigned int off,
-					      unsigned int level)
-{
-	if (unlikely(level && READ_ONCE(c->mz->large.nr_exhausted)))
-		__mcube_large_freed(c, off, level);
 }
 
 /**
@@ -517,7 +504,8 @@ void mcube_container_own(struct mcube_container **slot,
 struct page *mcube_hinted_alloc(struct mcube_zone *mz, u32 hint);
 unsigned int mcube_hinted_bulk(struct mcube_zone *mz, u32 hint,
 			       struct page **pages, unsigned int nr);
-void mcube_hinted_freed(struct mcube_container *c, unsigned long pfn);
+void mcube_exhausted_freed(struct mcube_container *c, unsigned int off,
+			   unsigned int level, unsigned int nr);
 
 /* large.c */
 unsigned int mcube_large_take(struct mcube_zone *mz, u32 hint,

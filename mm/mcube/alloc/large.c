@@ -233,7 +233,7 @@ bool mcube_large_free(unsigned long pfn, unsigned int order)
 {
 	struct mcube_container *c;
 	unsigned long flags;
-	unsigned int off, level, i;
+	unsigned int off, level;
 	bool active, full = false;
 
 	guard(rcu)();
@@ -249,9 +249,8 @@ bool mcube_large_free(unsigned long pfn, unsigned int order)
 		__mod_mcube_free_pages(c->mz->zone, 1 << order);
 		mcube_color_stat_groups(c, off, 1U << order, 1);
 		__count_vm_events(PGFREE, 1 << order);
-		for (i = 0; READ_ONCE(c->mz->nr_exhausted) && i < 1U << order; i++)
-			mcube_hinted_freed(c, pfn + i);
-		mcube_large_freed(c, off, level);
+		if (unlikely(READ_ONCE(c->mz->nr_exhausted)))
+			mcube_exhausted_freed(c, off, level, 1U << order);
 		if (c->owner < 0 && mcube_container_relist(c))
 			full = mcube_bins_full(&c->bins);
 	}

@@ -148,16 +148,23 @@ void mcube_large_set_exhausted(struct mcube_zone *mz, unsigned int color,
 			       unsigned int order)
 {
 	struct mcube_large *l = &mz->large;
+	int more;
 
 	lockdep_assert_held(&mz->lock);
-	WRITE_ONCE(l->nr_exhausted, l->nr_exhausted + !!order -
-				    !!l->exhausted[color]);
+	more = !!order - !!l->exhausted[color];
+	WRITE_ONCE(l->nr_exhausted, l->nr_exhausted + more);
+	WRITE_ONCE(mz->nr_exhausted, mz->nr_exhausted + more);
 	WRITE_ONCE(l->exhausted[color], order);
 }
 
-/* See mcube_large_freed(). */
-void __mcube_large_freed(struct mcube_container *c, unsigned int off,
-			 unsigned int level)
+/**
+ * mcube_large_freed() - frames were freed: let searches for groups find them
+ * @c: the container, locked.
+ * @off: one of the frames.
+ * @level: level of the largest free group around it.
+ */
+void mcube_large_freed(struct mcube_container *c, unsigned int off,
+		       unsigned int level)
 {
 	const struct mcube_dim *dim = &mcube_config.map->color;
 	unsigned long pfn = page_to_pfn(c->bins.base) + off, end;
