@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""bench-ubm-kernel, part prediction: hit ratios of the kernel and of the user-space replay.
+
+`mcube replay` reads the recorded ranges in a guest, without readahead, so that each miss is
+a miss of the policy. The user-space replay gets the same references, and a cache of as many
+pages as the kernel's cache had on average in the second half of the run. The kernel's own
+LRU has two lists and is no LRU, so only UBM counts for prediction_gap_max.
+"""
+
+import functools
+import json
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from lab import Failure
+from lib import ui
+from mcube_cmd import trace
+from mcube_cmd.term import print_table
+from . import guest
+from .live import NO_POLICY
+
+# Policy of the kernel: engine of the replay.
+ENGINES = {"lru": "lru", "ubm": "ubm", "ubm-mglru": "ubm"}
+# KiB of the process that replays, beside the page cache.
+BESIDE = 3600
+SHARES = (0.4, 0.7)
+REPLAY = ui.BUILD / "replay/mcube-replay"
+
+
+def engines():
+    """The user-space replay, and its engines."""
+    ui.sh("make", "-s", "-C", ui.ROOT / "tools/testing/mcube/replay", f"O={REPLAY.parent}")
+    text = ui.sh(REPLAY, "--help")
+    return set(re.findall(r"^  (\S+) ", text.partition("engines:")[2], re.M))
+
+
+def pages_of(path):
+    """Pages that a trace refers to, as (pages of its files, page references)."""
+    recorded = trace.read(path)
+    return sum(recorded.reach()), recorded.pages()
+
+
+def run_guest(args, disk, traces, out, policy):
+    """Replay all traces under a policy."""
+    lines = ["begin rw,noatime", f"policy {policy} || {{ echo '{NO_POLICY}'; exit 0; }}"]
+    for path in traces:
+        name, (pages, _) = path.name.partition(".")[0], pages_of(path)
+        memory = " ".join(f"{BESIDE + int(s * pages * 4)}K" for s in args.prediction_shares)
+        lines.append(f"mcube replay /guest/{path.name} --dir /data --memory {memory} "
+                     f"--no-readahead --json > /results/{name}.json")
+    vm = guest.make(f"{disk},snapshot=on", args.kernel, counted=True)
+    guest.with_command(vm)
+    for path in traces:
+        vm.root.file(path, f"/guest/{path.name}")
+    result = guest.run(vm, f"prediction-{policy}", lines, args.timeout)
+    if NO_POLICY in result.output:
+        return
+    out[policy] = {p.stem: json.loads(p.read_text("utf-8"))["rows"]
+                   for p in sorted(result.results.glob("*.json"))}
+    if len(out[policy]) != len(traces):
+        raise Failure(f"{policy}: replays are missing", f"console: {result.console}")
+
+
+def jobs(args, disk, traces, out):
+    """A job for each policy that an engine predicts."""
+    return [functools.partial(run_guest, args, disk, traces, out, p)
+            for p in args.policies if p in ENGINES]
+
+
+def predicted(path, engine, sizes):
+    """{pages: hit ratio} of an engine of the user-space replay."""
+    with tempfile.NamedTemporaryFile("w+", suffix=".json") as f:
+        got = subprocess.run([REPLAY, "--engines", engine, "--sizes",
+                              ",".join(map(str, sizes)), "--json", path], stdout=f,
+                             stderr=subprocess.PIPE, text=True, check=False)
+        if got.returncode:
+            raise Failure(f"{REPLAY.name} failed: {got.stderr.strip()}", "run it by itself")
+        data = json.loads(Path(f.name).read_text("utf-8"))
+    return {r["size"]: r["hit_ratio"] for r in data["rows"]}
+
+
+def rows_of(traces, out, known):
+    """A row for each policy, trace and limit of memory."""
+    rows = []
+    for policy, by_name in out.items():
+        engine = ENGINES[policy]
+        for path in traces if engine in known else ():
+            found = by_name[path.name.partition(".")[0]]
+            ratios = predicted(path, engine, sorted({int(r["cache_pages"]) for r in found}))
+            for r in found:
+                expected = ratios[int(r["cache_pages"])]
+                rows.append({"part": "prediction", "policy": policy, "engine": engine,
+                             "trace": path.name.partition(".")[0], "kib": r["memory"] >> 10,
+                             "cache_pages": int(r["cache_pages"]), "kernel": r["hit_ratio"],
+                             "predicted": expected, "gap": 100 * (r["hit_ratio"] - expected),
+                             "device_pages": r["device_pages"]})
+    return rows
+
+
+def show(rows):
+    """Print the table."""
+    print("\nhit ratios of the recorded references: the kernel's, and those of the replay\n")
+    print_table(["policy", "trace", "memory", "cache pages", "kernel", "replay", "gap, points"],
+                [[r["policy"], r["trace"], f"{r['kib']:,} KiB", f"{r['cache_pages']:,}",
+                  f"{r['kernel']:.2%}", f"{r['predicted']:.2%}", f"{r['gap']:+.2f}"]
+                 for r in rows], 2, lead="  ")
+
+
+def summarize(rows):
+    """Keys of the summary."""
+    out = {}
+    for key, mine in (("prediction_gap_max", [r for r in rows if r["engine"] == "ubm"]),
+                      ("prediction_gap_lru_max", [r for r in rows if r["engine"] == "lru"])):
+        if mine:
+            out[key] = max(abs(r["gap"]) for r in mine)
+    return out
