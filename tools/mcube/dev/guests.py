@@ -86,7 +86,8 @@ def install_command(root):
 def command(name="command", **machine):
     """The mcube command in a guest, with two nodes unless the caller says otherwise."""
     guest = Guest(image(), programs=["perf", "setpriv", "numactl"],
-                  **(machine or {"smp": 4, "mem": "2G", "nodes": 2}))
+                  **(machine or {"smp": 4, "mem": "2G", "nodes": 2,
+                                 "drives": [disk(name, mebi=128)]}))
     install_command(guest.root)
     rocs(guest.root)
     result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)

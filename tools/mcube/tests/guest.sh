@@ -4,9 +4,10 @@
 # The mcube command on a running mcube kernel, as root and as a normal user.
 #
 # Needs a guest with python3, perf, setpriv and the command installed under
-# /usr. With a second memory node it also tests that pages are told apart by
-# node. It changes the policies and the map, and restores them. It prints TAP,
-# and compares settings, errors and counts, never times.
+# /usr. /dev/vda, if it is there, has an ext4 file system to write to. With a
+# second memory node it also tests that pages are told apart by node. It changes
+# the policies and the map, and restores them. It prints TAP, and compares
+# settings, errors and counts, never times.
 
 S=/sys/kernel/mm/mcube
 COLORS="0x1000 0x2000 0x4000 0x8000 0x10000"
@@ -133,6 +134,115 @@ rocs_without_pmu()
 	says "apply rocs" 1 "does not have the event" "all settings are as before"
 	run mcube rocs off
 	says "rocs off already" 0 "off already"
+}
+
+# UBM beside a loop that does not fit, as the command shows UBM
+ubm_live()
+{
+	run mcube ubm on
+	says "ubm on" 0 "UBM is on"
+	is "ubm on: the kernel has it" ubm/enabled 1
+	echo 8M >/sys/fs/cgroup/rec/memory.max
+	(echo 0 >/sys/fs/cgroup/rec/cgroup.procs
+	 while :; do dd if=/mnt/b of=/dev/null bs=64k 2>/dev/null; done) &
+	pid=$!
+	run mcube ubm watch --seconds 15 --interval 3 --json
+	holds "ubm watch: the cgroup, its references and a loop" '
+		len(d) >= 4 and [x["references"] for x in d[-1]["domains"] if x["cgroup"] == "/rec"][0]
+		> 3072 and any(x["loop"] > 100 for x in d[-1]["domains"] if x["cgroup"] == "/rec")'
+	run mcube ubm --cgroup /rec --json
+	holds "ubm status: runs" 'any(r["class"] == "loop" and r["period"] > 0 for r in d["runs"])
+		and all(0 <= r["held"] <= r["end"] - r["start"] for r in d["runs"])'
+	run mcube ubm
+	says "ubm: for people" 0 "UBM is on" "/rec" "loop" "period"
+	run mcube ubm --cgroup /nosuch
+	says "ubm: no such cgroup" 1 "choose from"
+	kill $pid
+	wait $pid 2>/dev/null
+	echo max >/sys/fs/cgroup/rec/memory.max
+	run mcube ubm off
+	says "ubm off" 0 "as in the stock kernel"
+	is "ubm off: the kernel has it" ubm/enabled 0
+}
+
+recorded() { run mcube record -o /tmp/t.gz --on /mnt --json "$@"; }
+
+# What programs read from /mnt is what is recorded, and what is replayed
+references()
+{
+	local around gen
+
+	dd if=/dev/urandom of=/mnt/a bs=1M count=4 2>/dev/null
+	dd if=/dev/urandom of=/mnt/b bs=1M count=12 2>/dev/null
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	recorded -- sh -c '(cat /mnt/a /mnt/a; dd if=/mnt/b bs=8M; dd if=/mnt/b bs=512 count=64
+		) >/dev/null 2>&1'
+	holds "record: each page of each read, once" '
+		d["references"] == 1024 + 1024 + 3072 + 8 and d["lost"] == 0 and d["status"] == 0
+		and sorted(f["pages"] for f in d["files"]) == [1024, 3072]
+		and set(d["ranges"]) == {"r"} and d["unknown_sizes"] == 0'
+	zcat /tmp/t.gz >/tmp/t
+	[[ $(head -n 1 /tmp/t) = "# mcube-trace 1" ]] && ! grep -q /mnt /tmp/t
+	result "record: anonymous unless asked"
+	[ -z "$(ls /sys/kernel/tracing/instances)" ]
+	result "record: the instance of tracefs is gone"
+	cat >/tmp/touch.py <<'END'
+import mmap
+with open("/mnt/b", "rb") as f:
+    m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+for page in (7, 300, 5, 7, 301):
+    m[page << 12]
+END
+	around=$(cat /sys/kernel/debug/fault_around_bytes)
+	recorded --paths --exact-faults -- python3 /tmp/touch.py
+	holds "record: each page that is touched by a fault" '
+		d["references"] == 4 and d["ranges"] == {"f": 4} and d["files"][0]["path"] == "/mnt/b"'
+	zcat /tmp/t.gz >/tmp/t
+	grep -q "^0 300 1 f$" /tmp/t && grep -q "^# program: python3 /tmp/touch.py$" /tmp/t
+	result "record: pages and paths"
+	[ "$(cat /sys/kernel/debug/fault_around_bytes)" = "$around" ]
+	result "record: faults map as much as before"
+	recorded -- python3 /tmp/touch.py
+	holds "record: cached pages are mapped around" '
+		d["ranges"].get("m", 0) >= 2 and d["references"] <= 4'
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir /sys/fs/cgroup/rec
+	(echo 0 >/sys/fs/cgroup/rec/cgroup.procs
+	 while sleep 0.3; do cat /mnt/a >/dev/null; done) &
+	pid=$!
+	sleep 0.5
+	recorded --cgroup /rec --seconds 4
+	holds "record: the processes of a cgroup" 'd["references"] >= 1024 and len(d["files"]) == 1'
+	kill $pid
+	wait $pid 2>/dev/null
+	run mcube record -o /tmp/none.gz --on /mnt -- true
+	says "record: nothing to record" 1 "there was no reference"
+
+	# A loop of 12 MiB, in memory for less and for more than the loop
+	recorded -- sh -c 'for i in 1 2 3 4; do dd if=/mnt/b bs=64k; done >/dev/null 2>&1'
+	gen=$(cat /sys/kernel/mm/lru_gen/enabled)
+	run mcube replay /tmp/t.gz --dir /mnt --memory 8M 48M --policy lru mglru --no-readahead \
+		--json
+	holds "replay: hits of a loop, by memory" '
+		[r["references"] for r in d["rows"]] == [4 * 3072] * 4
+		and [r["misses"] for r in d["rows"][2:]] == [3072] * 2
+		and [r["hits"] for r in d["rows"][2:]] == [3 * 3072] * 2
+		and all(r["misses"] > 2 * 3072 and r["cache_pages"] < 2048 for r in d["rows"][:2])
+		and all(r["exact"] and abs(r["device_pages"] - r["misses"]) < 100 for r in d["rows"])'
+	[ "$(cat /sys/kernel/mm/lru_gen/enabled)" = "$gen" ] && [ ! -e /mnt/mcube-replay ] &&
+		[ -z "$(ls -d /sys/fs/cgroup/mcube-replay* 2>/dev/null)" ]
+	result "replay: all is as before"
+	run mcube replay /tmp/t.gz --dir /tmp --memory 8M
+	says "replay: no device" 1 "is on no block device" "--dir"
+	run mcube replay /etc/passwd --dir /mnt --memory 8M
+	says "replay: no trace" 1 "cannot be read"
+	if [ -e $S/ubm/enabled ]; then
+		ubm_live
+	else
+		run mcube ubm on
+		says "ubm on: not built" 1 "CONFIG_MCUBE_UBM"
+	fi
 }
 
 colors=$(cat $S/map/color_map) banks=$(cat $S/map/bank_map)
@@ -360,6 +470,18 @@ run mcube rocs on --auto --alloc --events intel
 says "rocs on: no module" 1 "mcube_rocs cannot be loaded" "what to do:"
 if modules; then rocs_without_pmu; fi
 
+# References of pages: what programs read is what is recorded
+
+mkdir -p /mnt
+if mount -t ext4 -o noatime /dev/vda /mnt 2>/dev/null; then
+	references
+	rmdir /sys/fs/cgroup/rec
+	umount /mnt
+else
+	count=$((count + 1))
+	echo "ok $count record and replay # SKIP there is no disk"
+fi
+
 # a normal user
 
 run user mcube check
@@ -368,6 +490,8 @@ run user mcube status
 says "user: status" 0 "profile in force: none"
 run user mcube map --explain 0x1000
 says "user: map" 0 "color 1 of 32"
+run user mcube record -- true
+says "user: record" 1 "only root may trace" "sudo"
 run user mcube apply m3
 says "user: apply" 1 "may only be written by root" "sudo"
 is "user: apply changes nothing" alloc/enabled 0
