@@ -349,15 +349,14 @@ TEST(loop_that_does_not_fit)
 	replay_free(t);
 }
 
-/* A file with this text; gzip'd if @zip. */
-static const char *file_with(const char *text, bool zip)
+/* A file with this text; gzip'd if @zip.  The caller removes it by removed(). */
+static char *file_with(const char *text, bool zip)
 {
-	static char path[] = "/tmp/mcube-replay-XXXXXX";
+	char *path = strdup("/tmp/mcube-replay-XXXXXX");
 	char command[128];
 	FILE *f;
 	int fd;
 
-	memset(path + sizeof(path) - 7, 'X', 6);
 	fd = mkstemp(path);
 	close(fd);
 	snprintf(command, sizeof(command), "%s > %s", zip ? "gzip -c" : "cat", path);
@@ -367,10 +366,16 @@ static const char *file_with(const char *text, bool zip)
 	return path;
 }
 
+static void removed(char *path)
+{
+	unlink(path);
+	free(path);
+}
+
 TEST(public_traces_are_read)
 {
 	static const u32 expected[] = { 0, 1, 0, 2 };
-	const char *path;
+	char *path;
 	int zip;
 	u32 i;
 
@@ -379,7 +384,7 @@ TEST(public_traces_are_read)
 
 		path = file_with("7\r\n*\n\n12345678901\n7\n0\n", zip);
 		t = replay_read(path);
-		unlink(path);
+		removed(path);
 		ASSERT_EQ(t->nr_refs, 4);
 		EXPECT_EQ(t->nr_ranges, 4);
 		EXPECT_EQ(t->nr_pages, 3);
@@ -401,11 +406,11 @@ TEST(recorded_traces_are_read)
 		"F 0 8:1 77 40 /a path\nF 1 0:37 4294967299 -\n"
 		"0 0 3 r\n1 9 1 f\n0 2 2 r\n1 4 5 m\n1 30 4 a\n";
 	static const u32 expected[] = { 0, 1, 2, 3, 2, 4, 5 };
-	const char *path = file_with(text, true);
+	char *path = file_with(text, true);
 	struct replay_trace *t = replay_read(path);
 	u32 i;
 
-	unlink(path);
+	removed(path);
 	EXPECT_TRUE(t->has_files);
 	ASSERT_EQ(t->nr_files, 2);
 	EXPECT_EQ(t->file[0].dev, 8 << 20 | 1);
@@ -439,7 +444,7 @@ TEST(broken_traces_are_refused)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(text); i++) {
-		const char *path = file_with(text[i], false);
+		char *path = file_with(text[i], false);
 		pid_t pid = fork();
 		int status;
 
@@ -451,7 +456,7 @@ TEST(broken_traces_are_refused)
 		ASSERT_EQ(waitpid(pid, &status, 0), pid);
 		EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1)
 			TH_LOG("text %u: %s", i, text[i]);
-		unlink(path);
+		removed(path);
 	}
 }
 
@@ -497,4 +502,87 @@ TEST(controls_keep_what_they_do_not_shuffle)
 	free(before);
 	free(after);
 	replay_free(t);
+}
+
+/* Hits of the engine by due time, and the share of references under LRU. */
+static u32 due_hits(const u64 *id, u32 nr, u32 size, double *lru_share)
+{
+	struct replay_trace *t = replay_make(id, nr);
+	struct engine_stat stat = { };
+	u32 hits = engine_run(&engine_due, t, size, &stat);
+
+	*lru_share = stat.value[0];
+	replay_free(t);
+	return hits;
+}
+
+/* A loop of twice the cache: of each pass, all but the pages on probation are hits. */
+TEST(due_keeps_a_loop_that_does_not_fit)
+{
+	enum { LENGTH = 400, SIZE = LENGTH / 2, PASSES = 20 };
+	static u64 id[LENGTH * PASSES];
+	double lru_share;
+	u32 i, hits;
+
+	for (i = 0; i < LENGTH * PASSES; i++)
+		id[i] = i % LENGTH;
+	hits = due_hits(id, LENGTH * PASSES, SIZE, &lru_share);
+	EXPECT_GE(hits, (SIZE - 6) * (PASSES - 1));
+	EXPECT_EQ(lru_share, 0);
+}
+
+/* Of two loops the short one stays whole, though the long one is referenced as often. */
+TEST(due_prefers_the_shorter_period)
+{
+	enum { SHORT = 100, LONG = 1000, SIZE = 200, REFERENCES = 40000 };
+	static u64 id[REFERENCES];
+	u32 i, hits, passes = REFERENCES / 2 / LONG;
+	double lru_share;
+
+	for (i = 0; i < REFERENCES; i++)
+		id[i] = i % 2 ? i / 2 % SHORT : SHORT + i / 2 % LONG;
+	hits = due_hits(id, REFERENCES, SIZE, &lru_share);
+	/* The short loop, but for its first pass, and what room is left for the long loop. */
+	EXPECT_GE(hits, REFERENCES / 2 - 2 * SHORT + (SIZE - SHORT - 20) * (passes - 3));
+}
+
+/* Pages that are read once do not push a loop out that fits. */
+TEST(due_lets_a_scan_pass)
+{
+	enum { LOOP = 150, SIZE = 200, REFERENCES = 20000 };
+	static u64 id[REFERENCES];
+	u32 i, hits;
+	double lru_share;
+
+	for (i = 0; i < REFERENCES; i++)
+		id[i] = i % 2 ? i / 2 % LOOP : LOOP + i;
+	hits = due_hits(id, REFERENCES, SIZE, &lru_share);
+	EXPECT_GE(hits, REFERENCES / 2 - 2 * LOOP);
+}
+
+/*
+ * References with strong recency, to a set of pages that moves on, are what LRU is good at.
+ * The guard bounds what is lost.
+ */
+TEST(due_loses_little_where_lru_is_best)
+{
+	enum { SIZE = 200, REFERENCES = 200000 };
+	u64 *id = calloc(REFERENCES, sizeof(*id));
+	struct replay_trace *t;
+	double lru_share;
+	u32 i, hits, lru;
+
+	for (i = 0; i < REFERENCES; i++) {
+		u32 depth = get_random_u32_below(1 + get_random_u32_below(3 * SIZE));
+
+		/* A page that was new @depth pages ago. */
+		id[i] = i / 4 + 3 * SIZE - depth;
+	}
+	t = replay_make(id, REFERENCES);
+	lru = engine_run(&engine_lru, t, SIZE, NULL);
+	hits = due_hits(id, REFERENCES, SIZE, &lru_share);
+	EXPECT_GE(hits, lru - lru / 50);
+	EXPECT_GT(lru_share, 0);
+	replay_free(t);
+	free(id);
 }

@@ -12,7 +12,7 @@
 
 const struct engine *const engines[] = {
 	&engine_lru, &engine_clock, &engine_twoq, &engine_arc, &engine_lirs, &engine_opt,
-	&engine_ubm, NULL
+	&engine_ubm, &engine_due, NULL
 };
 
 const struct engine *engine_find(const char *name)

@@ -45,7 +45,7 @@ struct engine {
 
 /* The engines, each in a file of its name. */
 extern const struct engine engine_lru, engine_clock, engine_twoq, engine_arc, engine_lirs,
-	engine_opt, engine_ubm;
+	engine_opt, engine_ubm, engine_due;
 
 /* All engines, up to a NULL; and an engine by name, NULL if there is none. */
 extern const struct engine *const engines[];

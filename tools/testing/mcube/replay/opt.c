@@ -4,85 +4,45 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The pages of the cache are in a binary heap.  Its top is the page that is needed last.
- *
  * Source: Belady, IBM Systems Journal 1966.
  */
 #include <stdlib.h>
 
-#include "engine.h"
+#include "heap.h"
 
 struct opt {
 	uint32_t size;
-	uint32_t nr;
 	uint32_t now;
 	uint32_t *after;	/* time of the next reference to the page of a reference */
-	uint32_t *next;		/* the same of a page */
-	uint32_t *heap;
-	uint32_t *place;	/* of a page in the heap, REPLAY_NONE outside */
+	struct heap needed;	/* pages of the cache by time of next reference */
 };
 
 static void *opt_create(const struct replay_trace *t, uint32_t size)
 {
 	struct opt *c = engine_alloc(1, sizeof(*c));
+	uint32_t *next = engine_alloc(t->nr_pages, sizeof(*next));
 
 	c->size = size;
 	c->after = engine_alloc(t->nr_refs, sizeof(*c->after));
-	c->next = engine_alloc(t->nr_pages, sizeof(*c->next));
-	c->place = engine_alloc(t->nr_pages, sizeof(*c->place));
-	c->heap = engine_alloc(size < t->nr_pages ? size : t->nr_pages, sizeof(*c->heap));
-	for (uint32_t i = 0; i < t->nr_pages; i++) {
-		c->next[i] = REPLAY_NONE;
-		c->place[i] = REPLAY_NONE;
-	}
+	heap_init(&c->needed, t->nr_pages, size);
+	for (uint32_t i = 0; i < t->nr_pages; i++)
+		next[i] = REPLAY_NONE;
 	for (uint32_t i = t->nr_refs; i--;) {
-		c->after[i] = c->next[t->ref[i]];
-		c->next[t->ref[i]] = i;
+		c->after[i] = next[t->ref[i]];
+		next[t->ref[i]] = i;
 	}
+	free(next);
 	return c;
-}
-
-static void set(struct opt *c, uint32_t place, uint32_t page)
-{
-	c->heap[place] = page;
-	c->place[page] = place;
-}
-
-/* Find the place of a page that is put in at @place, upwards or downwards. */
-static void settle(struct opt *c, uint32_t place, uint32_t page)
-{
-	while (place && c->next[c->heap[(place - 1) / 2]] < c->next[page]) {
-		set(c, place, c->heap[(place - 1) / 2]);
-		place = (place - 1) / 2;
-	}
-	for (;;) {
-		uint32_t child = 2 * place + 1;
-
-		if (child + 1 < c->nr && c->next[c->heap[child + 1]] > c->next[c->heap[child]])
-			child++;
-		if (child >= c->nr || c->next[c->heap[child]] <= c->next[page])
-			break;
-		set(c, place, c->heap[child]);
-		place = child;
-	}
-	set(c, place, page);
 }
 
 static bool opt_reference(void *cache, uint32_t page)
 {
 	struct opt *c = cache;
-	bool hit = c->place[page] != REPLAY_NONE;
+	bool hit = heap_has(&c->needed, page);
 
-	c->next[page] = c->after[c->now++];
-	if (hit) {
-		settle(c, c->place[page], page);
-	} else if (c->nr == c->size) {
-		c->place[c->heap[0]] = REPLAY_NONE;
-		settle(c, 0, page);
-	} else {
-		c->nr++;
-		settle(c, c->nr - 1, page);
-	}
+	if (!hit && c->needed.nr == c->size)
+		heap_del(&c->needed, c->needed.page[0]);
+	heap_put(&c->needed, page, c->after[c->now++]);
 	return hit;
 }
 
@@ -90,10 +50,8 @@ static void opt_destroy(void *cache)
 {
 	struct opt *c = cache;
 
+	heap_free(&c->needed);
 	free(c->after);
-	free(c->next);
-	free(c->place);
-	free(c->heap);
 	free(c);
 }
 
