@@ -24,7 +24,7 @@ from .live import NO_POLICY
 # Policy of the kernel: engine of the replay.
 ENGINES = {"lru": "lru", "ubm": "ubm", "ubm-mglru": "ubm"}
 # KiB of the process that replays, beside the page cache.
-BESIDE = 3600
+BESIDE = 1000
 SHARES = (0.4, 0.7)
 REPLAY = ui.BUILD / "replay/mcube-replay"
 
