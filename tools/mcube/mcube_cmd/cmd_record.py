@@ -171,7 +171,7 @@ def enable(instance, args):
 
 def follow(instance, args, command, known, take, progress):
     """Read events until the recording ends; the seconds that it took."""
-    start = time.monotonic()
+    start, look = time.monotonic(), 1.0
     instance.begin()
     if command:
         command.begin()
@@ -183,8 +183,9 @@ def follow(instance, args, command, known, take, progress):
                 lines += 1
             seconds = time.monotonic() - start
             progress(seconds)
-            if args.cgroup:
+            if args.cgroup and seconds >= look:
                 # Children are followed; a process that moved in is not known yet.
+                look = seconds + 1
                 for task in tasks(args.cgroup) - known:
                     known.add(task)
                     instance.add_task(task)

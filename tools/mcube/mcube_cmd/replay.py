@@ -13,6 +13,7 @@ a read of its page, and a fault-around a read of its first page.
 import ctypes
 import errno
 import os
+import resource
 import struct
 import time
 from pathlib import Path
@@ -23,6 +24,8 @@ from .term import Failure, size
 SYS_CACHESTAT = 451     # the same number on all architectures
 BLOCK = 1 << 20
 PIECE = 64              # pages of a read(), at most
+MOST_FILES = 65536
+SPARE = 32              # files that this process has open beside those of the trace
 SAMPLES = 50            # looks at the size of the page cache during a replay
 LRU_GEN = "/sys/kernel/mm/lru_gen/enabled"
 UBM = "/sys/kernel/mm/mcube/ubm/enabled"
@@ -160,6 +163,14 @@ class Files:
             pass            # files of another trace are in it
 
 
+def open_files():
+    """How many files this process may keep open, after raising the limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return max(1, most - SPARE)
+
+
 def read_all(trace, files, readahead, sample):
     """Read the ranges in order: (hits, or -1 if not known, pages of the cache on average)."""
     fds, page = {}, files.page
@@ -167,14 +178,18 @@ def read_all(trace, files, readahead, sample):
     buffers = [bytearray(PIECE * page)]
     views = [[memoryview(buffers[0])[:n * page]] for n in range(PIECE + 1)]
     stat, hits, sizes = Cachestat(), 0, []
-    ticks = max(1, len(trace.id) // SAMPLES)
+    ticks, most = max(1, len(trace.id) // SAMPLES), open_files()
     for i, (n, first, nr, kind) in enumerate(zip(trace.id, trace.first, trace.nr, trace.kind)):
+        if i % ticks == 0:
+            sizes.append(sample() // page)
         if kind == 97:          # 'a', no reference
             continue
         if kind == 109:         # 'm', of which one page was touched
             nr = 1
         fd = fds.get(n)
         if fd is None:
+            if len(fds) >= most:
+                os.close(fds.pop(next(iter(fds))))
             fd = fds[n] = os.open(files.path(n), os.O_RDONLY)
             os.posix_fadvise(fd, 0, 0, advice)
         while nr:
@@ -184,8 +199,6 @@ def read_all(trace, files, readahead, sample):
                 raise OSError(errno.EIO, "a file is shorter than the trace")
             first += part
             nr -= part
-        if i % ticks == 0:
-            sizes.append(sample() // page)
     half = sizes[len(sizes) // 2:]      # the cache was empty at first
     return (hits if stat.works else -1), sum(half) // len(half)
 

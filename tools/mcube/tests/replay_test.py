@@ -85,6 +85,11 @@ class Replay(fake.Case):
         self.assertEqual([r["memory"] >> 20 for r in data["rows"]], [8, 16])
         self.assertFalse((self.folder / "mcube-replay").exists())
 
+    def test_few_open_files(self):
+        """More files than may be open at a time."""
+        with mock.patch.object(replay, "open_files", lambda: 1):
+            self.assertEqual(self.replayed("--memory", "8M")[0], 0)
+
     def test_without_cachestat(self):
         """On an older kernel, misses are what the device read, and the table says so."""
         with mock.patch.object(replay, "SYS_CACHESTAT", 100000):
