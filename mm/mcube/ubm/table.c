@@ -35,7 +35,7 @@
 #define WINDOW		8
 
 /* Files of the smallest and of the largest domain, and pages per file between. */
-#define FILES_MIN	64
+#define FILES_MIN	256
 #define FILES_MAX	65536
 #define FILE_PAGES	4
 

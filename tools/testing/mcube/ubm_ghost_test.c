@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ghost stack: exact against stack distances by brute force, sampled against exact,
+ * while its depth changes, and its memory.
+ */
+#include "mcube_test.h"
+
+#include "ubm/ghost.h"
+
+enum { MOST = 4096 };
+
+static struct mcube_ubm_ghost ghost;
+
+static void *begin(u32 room, u32 pages)
+{
+	void *memory = malloc(mcube_ubm_ghost_bytes(room));
+
+	mcube_ubm_ghost_init(&ghost, memory, room);
+	mcube_ubm_ghost_resize(&ghost, pages);
+	return memory;
+}
+
+/* Hash of a number, so that pages get different fingerprints. */
+static u32 print(u32 page)
+{
+	return hash_64(page + 1, 32);
+}
+
+/* An LRU list in an array, the most recent page first. */
+static struct { u32 page[MOST]; u32 nr; } list;
+
+/* Return: depth of the page, MOST if it is not in the list. */
+static u32 list_ref(u32 page, u32 size)
+{
+	u32 i, depth;
+
+	for (i = 0; i < list.nr && list.page[i] != page; i++)
+		;
+	depth = i < list.nr ? i : MOST;
+	if (i == list.nr && list.nr < size)
+		list.nr++;
+	if (i >= list.nr)
+		i = list.nr - 1;
+	memmove(list.page + 1, list.page, i * sizeof(u32));
+	list.page[0] = page;
+	return depth;
+}
+
+static void check(struct __test_metadata *_metadata)
+{
+	u32 r, i, nr = 0, seen = 0, region = 0;
+	u16 at;
+
+	for (r = 0; r < MCUBE_UBM_REGIONS; r++)
+		nr += ghost.count[r];
+	ASSERT_EQ(nr, ghost.nr);
+	for (at = ghost.newest, i = 0; at != MCUBE_UBM_GHOSTS; at = ghost.entry[at].older, i++) {
+		ASSERT_LE(region, ghost.entry[at].region);
+		region = ghost.entry[at].region;
+		seen++;
+		if (ghost.entry[at].older == MCUBE_UBM_GHOSTS ||
+		    ghost.entry[ghost.entry[at].older].region != region)
+			ASSERT_EQ(ghost.last[region], at);
+	}
+	ASSERT_EQ(seen, ghost.nr);
+}
+
+TEST(regions_are_stack_distances)
+{
+	static const u32 size[] = { 1, 7, 31, 32, 33, 64, 100, 1024, 2047 };
+	unsigned long i, s;
+
+	for (s = 0; s < ARRAY_SIZE(size); s++) {
+		void *memory = begin(mcube_ubm_ghost_room(size[s]), size[s]);
+
+		ASSERT_EQ(ghost.shift, 0);
+		list.nr = 0;
+		for (i = 0; i < 20000 * test_scale(); i++) {
+			/* Some pages are popular, and the popular pages change. */
+			u32 range = size[s] * 2 + 1;
+			u32 page = get_random_u32_below(get_random_u32_below(range) + 1) +
+				   i / 5000 * size[s] / 2;
+			u32 depth = list_ref(page, size[s]);
+			unsigned int region = mcube_ubm_ghost_ref(&ghost, print(page));
+
+			if (depth == MOST) {
+				ASSERT_EQ(region, MCUBE_UBM_ABSENT);
+				continue;
+			}
+			ASSERT_LT(region, MCUBE_UBM_REGIONS);
+			ASSERT_LT(depth, size[s] * (region + 1) / MCUBE_UBM_REGIONS);
+			ASSERT_GE(depth, size[s] * region / MCUBE_UBM_REGIONS);
+		}
+		check(_metadata);
+		free(memory);
+	}
+}
+
+TEST(a_loaded_page_is_no_hit)
+{
+	void *memory = begin(64, 64);
+
+	EXPECT_FALSE(mcube_ubm_ghost_load(&ghost, print(1)));
+	EXPECT_TRUE(mcube_ubm_ghost_load(&ghost, print(1)));
+	EXPECT_EQ(mcube_ubm_ghost_ref(&ghost, print(1)), MCUBE_UBM_LOADED);
+	EXPECT_EQ(ghost.hits[0], 0);
+	EXPECT_EQ(mcube_ubm_ghost_ref(&ghost, print(1)), 0);
+	EXPECT_EQ(ghost.hits[0], 1);
+	EXPECT_EQ(mcube_ubm_ghost_ref(&ghost, print(2)), MCUBE_UBM_ABSENT);
+	EXPECT_TRUE(mcube_ubm_ghost_load(&ghost, print(2)));
+	EXPECT_EQ(mcube_ubm_ghost_ref(&ghost, print(2)), 0);
+	free(memory);
+}
+
+TEST(what_was_counted_is_halved)
+{
+	void *memory = begin(64, 64);
+	int i;
+
+	for (i = 0; i < 9; i++)
+		mcube_ubm_ghost_ref(&ghost, print(1));
+	ghost.refs = 9;
+	mcube_ubm_ghost_age(&ghost);
+	EXPECT_EQ(ghost.hits[0], 4);
+	EXPECT_EQ(ghost.refs, 4);
+	free(memory);
+}
+
+/* References of a mix: a few popular pages, and loops that step the curve. */
+static u32 mixed(u32 pages, unsigned long i)
+{
+	if (i % 3)
+		return get_random_u32_below(get_random_u32_below(pages) + 1);
+	return pages + i / 3 % (pages / 4);
+}
+
+/* Hits of the regions up to @last. */
+static long sum(const unsigned long *hits, int last)
+{
+	long all = 0;
+	int r;
+
+	for (r = 0; r <= min(last, MCUBE_UBM_REGIONS - 1); r++)
+		all += hits[r];
+	return all;
+}
+
+/*
+ * The sampled curve lies at most 2 % of all references from the exact curve, where the
+ * curve may be off by two regions: the loop makes a step in the curve.  What the
+ * sample has too many or too few references is put on the shortest list, as in SHARDS:
+ * it comes from the most popular pages, and changes no slope.
+ */
+TEST(a_sample_tells_the_curve)
+{
+	enum { PAGES = 32768 };
+	static u32 stamp[2 * PAGES], tree[1 << 22];
+	unsigned long refs = 400000, i, hits[MCUBE_UBM_REGIONS] = { 0 };
+	s64 sampled = refs;
+	void *memory = begin(mcube_ubm_ghost_room(PAGES), PAGES);
+	unsigned int r, worst = 0;
+
+	ASSERT_EQ(ghost.shift, 4);
+	memset(stamp, 0, sizeof(stamp));
+	memset(tree, 0, sizeof(tree));
+	/* Exact distances: count the pages whose last reference is after a time. */
+	for (i = 1; i <= refs; i++) {
+		u32 page = mixed(PAGES, i), depth = 0, at;
+
+		if (stamp[page]) {
+			for (at = refs; at; at &= at - 1)
+				depth += tree[at];
+			for (at = stamp[page]; at; at &= at - 1)
+				depth -= tree[at];
+			if (depth < PAGES)
+				hits[depth / (PAGES / MCUBE_UBM_REGIONS)]++;
+			for (at = stamp[page]; at <= refs; at += at & -at)
+				tree[at]--;
+		}
+		stamp[page] = i;
+		for (at = i; at <= refs; at += at & -at)
+			tree[at]++;
+		if (mcube_ubm_sampled(1, page, ghost.shift)) {
+			mcube_ubm_ghost_ref(&ghost, print(page));
+			sampled -= 1 << ghost.shift;
+		}
+	}
+	for (r = 0; r < MCUBE_UBM_REGIONS; r++) {
+		sampled += ghost.hits[r];
+		worst = max_t(long, worst, max(sum(hits, r - 2) - sampled,
+					       sampled - sum(hits, r + 2)) * 1000 / (long)refs);
+		ASSERT_EQ(mcube_ubm_ghost_depth(&ghost, r), PAGES / MCUBE_UBM_REGIONS * (r + 1));
+	}
+	TH_LOG("%u.%u %% of all references off, beyond two regions", worst / 10, worst % 10);
+	EXPECT_GT(sum(hits, MCUBE_UBM_REGIONS), (long)refs / 4);
+	EXPECT_LT(worst, 20);
+	free(memory);
+}
+
+/* Chunks are sampled at the rate asked for, in small and in large files. */
+TEST(one_in_so_many_chunks_is_sampled)
+{
+	unsigned int shift, small, large;
+	u32 i, hash;
+
+	for (shift = 0; shift <= 6; shift++) {
+		small = large = 0;
+		hash = get_random_u32();
+		for (i = 0; i < 1 << 16; i++) {
+			large += mcube_ubm_sampled(hash, i, shift);
+			small += mcube_ubm_sampled(get_random_u32(), i & 3, shift);
+		}
+		EXPECT_LT(abs((int)(large - (0x10000 >> shift))), 0x10000 >> shift >> 2);
+		EXPECT_LT(abs((int)(small - (0x10000 >> shift))), 0x10000 >> shift >> 2);
+	}
+}
+
+TEST(the_depth_may_change_at_any_time)
+{
+	u32 room = mcube_ubm_ghost_room(3000), pages = 3000;
+	void *memory = begin(room, pages);
+	unsigned long i;
+
+	for (i = 0; i < 200000 * test_scale(); i++) {
+		if (!get_random_u32_below(1000)) {
+			pages = 1 + get_random_u32_below(get_random_u32_below(40000) + 1);
+			mcube_ubm_ghost_resize(&ghost, pages);
+			ASSERT_LE(ghost.size, ghost.room);
+		}
+		if (get_random_u32_below(8))
+			mcube_ubm_ghost_ref(&ghost, print(get_random_u32_below(5000)));
+		else
+			mcube_ubm_ghost_load(&ghost, print(get_random_u32_below(5000)));
+		ASSERT_LE(ghost.nr, room);
+		if (!(i % 1000))
+			check(_metadata);
+	}
+	/* After enough references the regions have their sizes. */
+	mcube_ubm_ghost_resize(&ghost, 1600);
+	for (i = 0; i < 200000; i++)
+		mcube_ubm_ghost_ref(&ghost, print(get_random_u32_below(5000)));
+	for (i = 0; i < MCUBE_UBM_REGIONS; i++)
+		EXPECT_EQ(ghost.count[i], ghost.target[i]);
+	free(memory);
+}
+
+TEST(memory_is_bounded)
+{
+	u64 pages;
+
+	for (pages = 1; pages <= S32_MAX; pages = pages * 3 / 2 + 1) {
+		u32 room = mcube_ubm_ghost_room(pages);
+
+		EXPECT_LE(room, MCUBE_UBM_GHOSTS);
+		EXPECT_LE(mcube_ubm_ghost_bytes(room), MCUBE_UBM_GHOSTS * 16);
+		/* 0.5 % of the cache. */
+		if (pages >= 256)
+			EXPECT_LE(mcube_ubm_ghost_bytes(room), pages * 4096 / 100);
+	}
+}
