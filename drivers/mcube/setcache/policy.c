@@ -139,10 +139,10 @@ void setcache_policy_enter(struct setcache_set *set, unsigned int way,
 	int ghost = find_ghost(set, ghost_tag(set->entry[way].tag));
 	u8 count = policy == SETCACHE_S3FIFO ? 0 : 1;
 
-	set->fills++;
+	WRITE_ONCE(set->fills, set->fills + 1);
 	set->small |= BIT(way);
 	if (ghost >= 0) {
-		set->again++;
+		WRITE_ONCE(set->again, set->again + 1);
 		if (policy == SETCACHE_NRLFU)
 			count = min(set->ghost_count[ghost] + 1, SETCACHE_COUNT_MAX);
 		set->small &= ~BIT(way);
@@ -160,7 +160,7 @@ void setcache_policy_enter(struct setcache_set *set, unsigned int way,
 void setcache_policy_leave(struct setcache_set *set, unsigned int way)
 {
 	set->ghost_tag[set->ghost_next] = ghost_tag(set->entry[way].tag);
-	set->ghost_count[set->ghost_next] = set->count[way];
+	set->ghost_count[set->ghost_next] = READ_ONCE(set->count[way]);
 	set->ghost_next = (set->ghost_next + 1) % SETCACHE_GHOSTS;
 }
 
@@ -181,7 +181,7 @@ static void halve(struct setcache_set *set)
 	unsigned int i;
 
 	for (i = 0; i < SETCACHE_WAYS; i++)
-		WRITE_ONCE(set->count[i], set->count[i] / 2);
+		WRITE_ONCE(set->count[i], READ_ONCE(set->count[i]) / 2);
 	for (i = 0; i < SETCACHE_GHOSTS; i++)
 		set->ghost_count[i] /= 2;
 }

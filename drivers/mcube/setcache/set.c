@@ -128,7 +128,7 @@ int setcache_set_get(struct setcache_set *set, const struct setcache_key *key,
 			atomic_inc(&set->entry[way].pins);
 			/* Pairs with take_from_valid(). */
 			smp_mb__after_atomic();
-			/* Pairs with setcache_set_publish(): the key is complete. */
+			/* Pairs with set_valid(): the key is complete. */
 			if (smp_load_acquire(&set->valid) >> way & 1 &&
 			    has_key(&set->entry[way], key)) {
 				setcache_policy_hit(set, way, policy);
@@ -178,10 +178,19 @@ static int find(const struct setcache_set *set, const struct setcache_key *key)
 	return -1;
 }
 
+static void set_valid(struct setcache_set *set, u16 valid)
+{
+	/*
+	 * Pairs with setcache_set_get(): keys and pages come before VALID.  That holds
+	 * for the ways that stay VALID too, which other CPUs have published.
+	 */
+	smp_store_release(&set->valid, valid);
+}
+
 /* The way has no key any more; readers may still have pins. */
 static void doom(struct setcache_set *set, unsigned int way)
 {
-	WRITE_ONCE(set->valid, set->valid & ~BIT(way));
+	set_valid(set, set->valid & ~BIT(way));
 	WRITE_ONCE(set->filling, set->filling & ~BIT(way));
 	set->small &= ~BIT(way);
 	set_fingerprint(set, way, 0);
@@ -201,13 +210,12 @@ static bool take_from_valid(struct setcache_set *set, unsigned int way)
 
 	if (atomic_read(pins))
 		return false;
-	WRITE_ONCE(set->valid, set->valid & ~BIT(way));
+	set_valid(set, set->valid & ~BIT(way));
 	/* Pairs with setcache_set_get(): not VALID first, then the pins. */
 	smp_mb();
 	if (!atomic_read_acquire(pins))
 		return true;
-	/* Pairs with the acquire of setcache_set_get(). */
-	smp_store_release(&set->valid, set->valid | BIT(way));
+	set_valid(set, set->valid | BIT(way));
 	return false;
 }
 
@@ -295,8 +303,7 @@ bool setcache_set_publish(struct setcache_set *set, unsigned int way)
 	if (!(set->filling >> way & 1))
 		return false;
 	WRITE_ONCE(set->filling, set->filling & ~BIT(way));
-	/* Pairs with setcache_set_get(): key and page come before VALID. */
-	smp_store_release(&set->valid, set->valid | BIT(way));
+	set_valid(set, set->valid | BIT(way));
 	return true;
 }
 
@@ -396,13 +403,12 @@ bool setcache_set_move(struct setcache_set *from, unsigned int way,
 	new->cookie = old->cookie;
 	new->index = old->index;
 	new->tag = old->tag;
-	WRITE_ONCE(to->count[place], from->count[way]);
+	WRITE_ONCE(to->count[place], READ_ONCE(from->count[way]));
 	to->small |= small ? BIT(place) : 0;
 	while (!setcache_order_touch(to, place))
 		;
 	set_fingerprint(to, place, fingerprint(new->tag));
-	/* Pairs with setcache_set_get(): key and page come before VALID. */
-	smp_store_release(&to->valid, to->valid | BIT(place));
+	set_valid(to, to->valid | BIT(place));
 	return true;
 }
 

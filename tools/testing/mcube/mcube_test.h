@@ -26,7 +26,9 @@
 
 #include "kselftest_harness.h"
 
+#ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
+#endif
 
 #include <linux/kernel.h>
 #include <linux/prandom.h>
@@ -80,9 +82,11 @@ FIXTURE_SETUP(unit)
 
 FIXTURE_TEARDOWN(unit)
 {
+#ifdef __SANITIZE_ADDRESS__
 	/* A test that failed may have left its memory behind. */
 	if (_metadata->exit_code == KSFT_PASS)
 		EXPECT_EQ(__lsan_do_recoverable_leak_check(), 0);
+#endif
 }
 
 #undef TEST
