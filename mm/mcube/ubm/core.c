@@ -147,6 +147,14 @@ static u32 reserve(const struct mcube_ubm_core *core)
 	return min(core->capacity / RESERVE_PART + stream, core->capacity / 2);
 }
 
+/* Pages that loops may hold beside those that they hold. */
+static u64 room_for_loops(const struct mcube_ubm_core *core)
+{
+	u64 most = core->capacity - reserve(core), all = core->table.runs.loops.all;
+
+	return most - min(most, all);
+}
+
 static void balance(struct mcube_ubm_core *core)
 {
 	struct mcube_ubm_point point[MCUBE_UBM_REGIONS];
@@ -222,6 +230,9 @@ static void place(struct mcube_ubm_core *core, struct mcube_ubm_run *r,
 		want = mcube_ubm_shares_hold(&core->shares, &runs->loops, r->bucket,
 					     r->reach, held);
 		want = max(want, held - min(held, SHRINK));
+		/* Sizes were computed a while ago: all loops must fit the cache. */
+		if (want > held)
+			want = held + min_t(u64, want - held, room_for_loops(core));
 		if (want != held)
 			mcube_ubm_run_hold(runs, r, want);
 		/* What the loop gives up was read long ago, or in this pass. */

@@ -422,15 +422,17 @@ static u32 confirm(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 }
 
 /* How well a note continues a stream: from the next page on, nearly, or not at all. */
-enum match { NO_MATCH, NEAR, EXACT };
+enum match { NO_MATCH, NEARLY, EXACTLY };
 
 static enum match match(const struct mcube_ubm_rules *rules, u32 next, u32 first,
 			u32 prev)
 {
-	if (first == next || (prev == first && next < first &&
-			      first - next <= 1U << rules->chunk_shift))
-		return EXACT;
-	return distance(first, next) <= rules->gap ? NEAR : NO_MATCH;
+	bool went_on = prev == first && next < first &&
+		       first - next <= 1U << rules->chunk_shift;
+
+	if (first != next && !went_on)
+		return distance(first, next) <= rules->gap ? NEARLY : NO_MATCH;
+	return EXACTLY;
 }
 
 /* The run that is continued best. */
@@ -443,7 +445,7 @@ static u32 followed(const struct mcube_ubm_runs *runs,
 	enum match m;
 
 	*found = NO_MATCH;
-	for (id = trail->runs; id != MCUBE_UBM_NONE && *found < EXACT; id = r->next) {
+	for (id = trail->runs; id != MCUBE_UBM_NONE && *found < EXACTLY; id = r->next) {
 		r = run_at(runs, id);
 		m = match(&runs->rules, r->cursor, first, prev);
 		if (m <= *found)
@@ -466,7 +468,7 @@ static u32 cursor_of(const struct mcube_ubm_runs *runs,
 	enum match m;
 
 	*found = NO_MATCH;
-	for (i = 0; i < MCUBE_UBM_CURSORS && *found < EXACT; i++) {
+	for (i = 0; i < MCUBE_UBM_CURSORS && *found < EXACTLY; i++) {
 		/* Back to the start is a new beginning. */
 		if (c[i].next == c[i].start || first <= c[i].start)
 			continue;

@@ -33,6 +33,7 @@
  *  - The hull is the default.
  */
 
+#include <linux/bits.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -41,7 +42,7 @@
 #include "gain.h"
 
 /* k is in 2^-16, and kept within these bounds. */
-#define ONE		(1U << 16)
+#define ONE		((u32)BIT(16))
 #define POWER_MIN	(ONE / 16)
 #define POWER_MAX	(ONE * 4)
 

@@ -313,6 +313,7 @@ TEST(anything_may_happen)
 	for (i = 0; i < 200000 * test_scale(); i++) {
 		struct mcube_ubm_key key;
 		u32 hash, nr = 1 + get_random_u32_below(1 << get_random_u32_below(9));
+		u64 held = core->table.runs.loops.all;
 		struct mcube_ubm_range *p = verdict.propose;
 
 		if (!get_random_u32_below(10)) {
@@ -328,6 +329,8 @@ TEST(anything_may_happen)
 				    &verdict);
 		at += nr;
 		last = at;
+		/* Loops never hold more than fits, unless the cache has shrunk. */
+		ASSERT_LE(core->table.runs.loops.all, max_t(u64, held, core->capacity));
 		ASSERT_LE(verdict.nr_propose, MCUBE_UBM_PROPOSALS);
 		for (; p < verdict.propose + verdict.nr_propose; p++) {
 			ASSERT_LT(p->from, p->to);

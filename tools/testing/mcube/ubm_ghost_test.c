@@ -204,7 +204,8 @@ TEST(one_in_so_many_chunks_is_sampled)
 	u32 i, hash;
 
 	for (shift = 0; shift <= 6; shift++) {
-		small = large = 0;
+		small = 0;
+		large = 0;
 		hash = get_random_u32();
 		for (i = 0; i < 1 << 16; i++) {
 			large += mcube_ubm_sampled(hash, i, shift);
