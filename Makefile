@@ -68,6 +68,9 @@ mm-selftests: tree ## upstream mm kselftests: unpatched, mcube allocator off, on
 
 bench: $(addprefix bench-,$(BENCHES)) ## run all benchmarks
 
+bench-ubm: tree ## policies on traces of references, without a kernel (TRACES=DIR)
+	@tools/mcube/bench/ubm.py $(if $(TRACES),--traces "$(TRACES)") $(ARGS)
+
 bench-%: build ## run a benchmark, results in build/results/
 	@bench=$$(ls tools/mcube/bench/$*.* 2>/dev/null | head -n 1); \
 	if [ -z "$$bench" ]; then \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write the figures of the documentation from the result files of the last runs.
 
-    results.py          write Documentation/mm/mcube/results.rst, results-srm.rst, results-rocs.rst
+    results.py          write Documentation/mm/mcube/results.rst, results-srm.rst, results-rocs.rst,
+                        results-ubm.rst
     results.py --check  say whether they differ from what would be written
 
 Every table there comes from a file build/results/*.json and stands under the
@@ -287,6 +288,51 @@ def rocs(data):
     return out + [pairs(plain(data["summary"])), pairs(plain(data["parameters"]))]
 
 
+def ubm(data):
+    """bench-ubm."""
+    rows = [r for r in data["rows"] if not r["control"]]
+    engines = list(dict.fromkeys(r["engine"] for r in rows))
+    names = list(dict.fromkeys(r["trace"] for r in rows))
+    paper = [n for n in names if n in ("multi1", "multi2", "multi3")]
+
+    def cells(some, key, **head):
+        """A row of a table: a figure of each engine."""
+        return head | {r["engine"]: f"{100 * r[key]:.1f}" for r in some}
+
+    def by_size(name):
+        """Rows of a trace, by size."""
+        own = [r for r in rows if r["trace"] == name]
+        return [cells([r for r in own if r["size"] == size], "hit_ratio", trace=name, size=size)
+                for size in dict.fromkeys(r["size"] for r in own)]
+
+    def mean_gain(name, control):
+        """Mean gains of a trace, a row."""
+        own = [r for r in data["rows"] if r["trace"] == name and r["control"] == control]
+        return {"trace": name, "control": control or "none"} | {
+            e: f"{100 * statistics.fmean(r['gain'] for r in own if r['engine'] == e):.1f}"
+            for e in engines}
+
+    heads = {e: e for e in engines}
+    out = ["Counts of a replay in user space; exact. *ubm* is made of the pure units that the "
+           "kernel has, with\nLRU for pages of no run. *ubm-due* ranks single pages by due time; "
+           "the kernel does not use it.",
+           pairs(plain(data["summary"]))]
+    if paper:
+        controls = list(dict.fromkeys(r["control"] for r in data["rows"]))
+        out += ["The traces of the UBM paper: mean gain over LRU of the 13 sizes, in percent. "
+                "The files of these\ntraces are lost, and their ids are numbered by first touch. "
+                "So the controls say how much of a gain\nrests on that layout: *ids* renumbers "
+                "the pages at random, *order* shuffles the references.",
+                table([mean_gain(n, c) for c in controls for n in paper],
+                      {"trace": "trace", "control": "control"} | heads)]
+    out += ["Hit ratios by size of the cache in pages, in percent.",
+            table([row for n in names for row in by_size(n)],
+                  {"trace": "trace", "size": "size"} | heads),
+            "The parameters of *ubm-due* were chosen on all public traces but multi3. Then multi3 "
+            "was run for\nthe first time.", pairs(plain(data["parameters"]))]
+    return out
+
+
 def selftests(data):
     """make mm-selftests."""
     return ("The upstream mm kselftests on three kernels: pass, fail or skip, and cases "
@@ -320,15 +366,17 @@ SECTIONS = {
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
     "srm": ("SRM-buffer on modelled machines", "make bench-srm", srm),
     "rocs": ("ROCS on modelled machines", "make bench-rocs", rocs),
+    "ubm": ("Policies on traces", "make bench-ubm TRACES=DIR", ubm),
     "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
 }
 
 
 # Document: (title, result files)
 DOCUMENTS = {
-    "results.rst": ("Results", [s for s in SECTIONS if s not in ("srm", "rocs")]),
+    "results.rst": ("Results", [s for s in SECTIONS if s not in ("srm", "rocs", "ubm")]),
     "results-srm.rst": ("Results of SRM-buffer", ["srm"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
+    "results-ubm.rst": ("Results of UBM", ["ubm"]),
 }
 
 

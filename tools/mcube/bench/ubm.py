@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Replacement policies side by side on traces of page references; needs no kernel.
+
+    make bench-ubm TRACES=DIR       public traces of DIR, and the recorded ones
+    make bench-ubm                  only the traces that this project recorded
+
+DIR has NAME.trace.gz with an id per line. multi1, multi2 and multi3, the traces of the UBM
+paper, are run at the sizes of the paper. All other traces are run at shares of their distinct
+pages. Ids of public traces count as page indices of a single file: the layout is
+reconstructed. So two controls stand beside: ids renumbered at random, and order shuffled.
+
+Engines of the replay (build/replay/mcube-replay --help lists them): ubm is made of the pure
+units that the kernel has, with LRU for pages that belong to no run; ubm-due ranks single
+pages by due time.
+"""
+
+import argparse
+import json
+import statistics
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import lab  # first: it makes the other packages importable
+from lab import Failure
+from lib import ui
+from mcube_cmd.term import print_table
+
+ENGINES = ("lru", "clock", "2q", "arc", "lirs", "ubm", "ubm-due", "opt")
+OURS = {"": "ubm-due", "_kernel": "ubm"}    # suffix of summary keys: engine
+PAPER = ("multi1", "multi2", "multi3")
+SIZES = (200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800, 2000, 2200, 2600, 3000)
+SHARES = ("5%", "10%", "20%", "40%", "70%")
+CONTROLS = ("ids", "order")
+RECORDED = ui.ROOT / "tools/testing/mcube/traces"
+TARGETS = {"gain_multi1": 0.224, "gain_multi2": 0.412, "gain_multi3": 0.432,
+           "gain_mean": 0.292, "gain_max": 0.577}
+HARM = 0.02
+COLORS = {"lru": "#000000", "clock": "#bbbbbb", "2q": "#aa3377", "arc": "#ccbb44",
+          "lirs": "#66ccee", "ubm": "#ee6677", "ubm-due": "#228833", "opt": "#4477aa"}
+
+
+def replay(program, path, shuffle, seed):
+    """Run a trace through all engines; rows with the gain over LRU."""
+    name = path.name.removesuffix(".trace.gz")
+    argv = [program, "--json", "--engines", ",".join(ENGINES), "--seed", seed,
+            "--sizes", ",".join(map(str, SIZES if name in PAPER else SHARES))]
+    got = json.loads(ui.sh(*argv, *(("--shuffle", shuffle) if shuffle else ()), path))
+    lru = {r["size"]: r["hits"] for r in got["rows"] if r["engine"] == "lru"}
+    return [{"trace": f"{name}, recorded" if got["has_files"] else name,
+             "recorded": got["has_files"], "control": shuffle,
+             "references": got["references"], "pages": got["pages"]} | r
+            | {"gain": r["hits"] / lru[r["size"]] - 1 if lru[r["size"]] else None}
+            for r in got["rows"]]
+
+
+def traces(folder):
+    """Files of the traces to run."""
+    public = sorted(folder.glob("*.trace.gz")) if folder else []
+    if not public:
+        print(f"    there are no public traces in {folder}" if folder
+              else "    there are no public traces: give their folder by TRACES=DIR")
+    recorded = sorted(RECORDED.glob("*.trace.gz"))
+    if not public + recorded:
+        raise Failure("there are no traces", "make bench-ubm TRACES=DIR")
+    return public + recorded
+
+
+def mine(rows, **where):
+    """Rows with these values."""
+    return [r for r in rows if all(r[k] == v for k, v in where.items())]
+
+
+def gains(rows):
+    """The gains of rows, where LRU had hits."""
+    return [r["gain"] for r in rows if r["gain"] is not None]
+
+
+def covered(rows, engine):
+    """Share of the way from LRU to OPT in hits, all sizes of a trace together; traces' mean."""
+    shares = []
+    for trace in dict.fromkeys(r["trace"] for r in rows):
+        lru, own, opt = (sum(r["hits"] for r in mine(rows, trace=trace, engine=e))
+                         for e in ("lru", engine, "opt"))
+        if opt > lru:
+            shares.append((own - lru) / (opt - lru))
+    return statistics.fmean(shares) if shares else 0.0
+
+
+def summarize(rows):
+    """Summary: for the best engine, and with _kernel for the units of the kernel."""
+    out = {}
+    plain = mine(rows, control="")
+    for suffix, engine in OURS.items():
+        own = [r for r in plain if r["engine"] == engine]
+        cells = []
+        for trace in PAPER:
+            if got := gains(mine(own, trace=trace)):
+                out[f"gain_{trace}{suffix}"] = statistics.fmean(got)
+                cells += got
+        if cells:
+            out[f"gain_mean{suffix}"] = statistics.fmean(cells)
+            out[f"gain_max{suffix}"] = max(cells)
+        out[f"worst_harm{suffix}"] = max(0.0, -min(gains(own)))
+        for control in CONTROLS:
+            if got := gains(mine(rows, engine=engine, control=control)):
+                out[f"control_{control}_gain_mean{suffix}"] = statistics.fmean(got)
+        for recorded in (False, True):
+            if got := mine(plain, recorded=recorded):
+                what = "recorded" if recorded else "public"
+                out[f"covered_{what}{suffix}"] = covered(got, engine)
+    return {k: round(v, 5) for k, v in out.items()}
+
+
+def percent(value):
+    """A share in percent; a dash where LRU has no hits."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def show_hits(rows, trace):
+    """Print hit ratios of a trace by size, and how far the best engine is from LIRS."""
+    own = mine(rows, trace=trace, control="")
+    by = {(r["size"], r["engine"]): r["hit_ratio"] for r in own}
+    print(f"\n  {trace}: {own[0]['references']} references, {own[0]['pages']} pages; hit "
+          "ratios, %\n")
+    print_table(["size", *ENGINES, "due - lirs"], [
+        [size, *(percent(by[size, e]) for e in ENGINES),
+         f"{100 * (by[size, OURS['']] - by[size, 'lirs']):+.1f}"]
+        for size in sorted({s for s, _ in by})], 0, "  ")
+
+
+def show_shares(rows):
+    """Print for each trace how much of the way from LRU to OPT each engine goes."""
+    names = dict.fromkeys(r["trace"] for r in rows)
+    print("\n  share of the way from LRU to OPT, all sizes together, %\n")
+    print_table(["trace", *ENGINES], [
+        [n, *(percent(covered(mine(rows, trace=n, control=""), e)) for e in ENGINES)]
+        for n in names], 1, "  ")
+
+
+def show(rows, summary):
+    """Print all tables."""
+    names = list(dict.fromkeys(r["trace"] for r in rows))
+    for trace in names:
+        show_hits(rows, trace)
+    show_shares(rows)
+    for control, title in zip(("", *CONTROLS), ("", ", control: ids renumbered",
+                                                ", control: order shuffled")):
+        some = [n for n in PAPER if mine(rows, trace=n, control=control)]
+        if some:
+            print(f"\n  mean gain over LRU at {len(SIZES)} sizes, %{title}\n")
+            print_table(["trace", *ENGINES], [
+                [n, *(percent(statistics.fmean(gains(mine(rows, trace=n, control=control,
+                                                          engine=e)))) for e in ENGINES)]
+                for n in some], 1, "  ")
+    print()
+    for key, least in TARGETS.items():
+        if key in summary:
+            print(f"  {key} {summary[key]:.4f}, target {least}: "
+                  f"{lab.verdict(least, summary[key])}")
+    print(f"  worst_harm {summary['worst_harm']:.4f}, target {HARM}: "
+          f"{lab.verdict(summary['worst_harm'], HARM)}")
+
+
+def draw(rows):
+    """Hit ratios by size, a panel for each trace; returns the path."""
+    plt = lab.pyplot()
+    names = list(dict.fromkeys(r["trace"] for r in rows))
+    wide = min(5, len(names))
+    high = -(-len(names) // wide)
+    fig, axes = plt.subplots(high, wide, figsize=(3.6 * wide, 2.7 * high), squeeze=False)
+    for ax, name in zip(axes.flat, names):
+        for engine, color in COLORS.items():
+            own = sorted(mine(rows, trace=name, control="", engine=engine),
+                         key=lambda r: r["size"])
+            ax.plot([r["size"] for r in own], [100 * r["hit_ratio"] for r in own], ".-",
+                    color=color, lw=1, ms=3, label=engine)
+        ax.set_title(name, fontsize=8)
+        ax.tick_params(labelsize=6)
+    for ax in axes.flat[len(names):]:
+        ax.axis("off")
+    axes.flat[0].set_ylabel("hit ratio, %", fontsize=8)
+    axes.flat[0].set_xlabel("pages of the cache", fontsize=8)
+    axes.flat[0].legend(fontsize=6)
+    fig.tight_layout()
+    path = lab.picture(fig, "ubm")
+    plt.close(fig)
+    return path
+
+
+def arguments():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--traces", type=Path, metavar="DIR", help="folder of public traces")
+    parser.add_argument("--seed", type=int, default=1, help="of the controls")
+    parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="traces at a time")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser.parse_args()
+
+
+def run():
+    """Command line."""
+    args = arguments()
+    lab.begin(args)
+    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
+    steps = ui.Steps("bench-ubm", ["build the replay", "run the traces", "report"])
+    steps("build the replay")
+    out = ui.BUILD / "replay"
+    ui.sh("make", "-s", "-C", ui.ROOT / "tools/testing/mcube/replay", f"O={out}")
+    steps("run the traces")
+    paths = traces(args.traces)
+    jobs = [(p, "") for p in paths]
+    jobs += [(p, c) for p in paths for c in CONTROLS if p.name.split(".")[0] in PAPER]
+    with ThreadPoolExecutor(max(1, args.jobs)) as pool:
+        done = pool.map(lambda j: replay(out / "mcube-replay", *j, args.seed), jobs)
+        rows = [r for got in done for r in got]
+    steps("report")
+    summary = summarize(rows)
+    show(rows, summary)
+    png = draw(rows)
+    path = lab.save("ubm", {
+        "kind": "exact counts of a replay in user space",
+        "traces": list(dict.fromkeys(r["trace"] for r in rows)),
+        "sizes_of_multi": list(SIZES), "shares": list(SHARES), "seed": args.seed},
+        rows, summary)
+    print(f"\nwritten: {path}\n         {png}")
+    lab.finish(path, steps, args)
+    return 0
+
+
+if __name__ == "__main__":
+    ui.main(run)
