@@ -44,7 +44,7 @@ static uint64_t next(uint64_t *state)
 
 static uint64_t some_page(uint64_t *state)
 {
-	return (unsigned __int128)next(state) * span >> 64;
+	return (next(state) >> 32) * span >> 32;
 }
 
 static void *work(void *data)
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 	threads = atoi(argv[2]);
 	span = strtoull(argv[4], NULL, 0);
 	seconds = atof(argv[5]);
-	if (!threads || threads > MOST || !span || strcmp(store->name, argv[1])) {
+	if (!threads || threads > MOST || !span || span > UINT32_MAX || strcmp(store->name, argv[1])) {
 		fprintf(stderr, "error: bad argument\n");
 		return 2;
 	}
