@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#include "set.h"
+#include "layout.h"
 
 /* S3-FIFO counts no further: a page survives as many turns of the main queue. */
 #define SETCACHE_S3FIFO_COUNT	3

@@ -62,6 +62,7 @@
 #include <linux/string.h>
 
 #include "policy.h"
+#include "set.h"
 
 #define BYTES(n)	(0x0101010101010101ULL * (n))
 

@@ -36,7 +36,7 @@ TRACES = {"sprite": (400, 800, 1600), "multi1": (600, 1400), "multi2": (600, 140
           "multi3": (600, 1400), "gli": (1000,), "ps": (1000,), "cpp": (100,), "cs": (500,)}
 PAGES = 65536
 # Name of a mix: pages of the file. Sets fill unevenly, so a file that is always hit has half
-# of the pages that the store has.
+# as many pages as fit.
 MIXES = {"hits": PAGES // 2, "half": 2 * PAGES, "misses": 20 * PAGES}
 
 

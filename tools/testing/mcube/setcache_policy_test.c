@@ -15,6 +15,7 @@
 #include <linux/log2.h>
 
 #include "setcache/policy.h"
+#include "setcache/set.h"
 
 enum { SEED_OF_HASH = 5, PAGES = 60 };
 

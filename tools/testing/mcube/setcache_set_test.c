@@ -12,6 +12,7 @@
 #include "mcube_test.h"
 
 #include "setcache/policy.h"
+#include "setcache/set.h"
 
 enum { SEED_OF_HASH = 77, COOKIES = 3, PAGES = 20 };
 

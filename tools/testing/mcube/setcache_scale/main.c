@@ -6,7 +6,7 @@
  *
  *	scale STORE THREADS PAGES SPAN SECONDS
  *
- * Threads read random pages of SPAN pages of a file, of which PAGES fit into the store: a
+ * Threads read random pages of SPAN pages of a file, of which PAGES fit into the cache: a
  * hit is likely as PAGES / SPAN.  No data is copied and no device is read, so the figures
  * are of the index and its locks alone.  Prints a JSON object.
  */
@@ -121,7 +121,8 @@ int main(int argc, char **argv)
 	threads = atoi(argv[2]);
 	span = strtoull(argv[4], NULL, 0);
 	seconds = atof(argv[5]);
-	if (!threads || threads > MOST || !span || span > UINT32_MAX || strcmp(store->name, argv[1])) {
+	if (!threads || threads > MOST || !span || span > UINT32_MAX ||
+	    strcmp(store->name, argv[1])) {
 		fprintf(stderr, "error: bad argument\n");
 		return 2;
 	}

@@ -29,8 +29,8 @@ struct thread_stat {
 
 /**
  * struct store - a page cache
- * @name: name of the store.
- * @create: make an empty store of @pages pages; a store in the process.
+ * @name: its name.
+ * @create: make it, empty, with @pages pages; once in a process.
  * @enter: a thread begins; optional.
  * @reference: read a page; true if it was there.  A page that was not is put in.
  * @leave: the thread ends; optional.
