@@ -4,7 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * All hooks are behind a static key, and vanish with CONFIG_MCUBE_UBM=n.
+ * All hooks are behind static keys, and vanish with CONFIG_MCUBE_UBM=n.  Reclaim
+ * asks while UBM is on; references are noted while a memory cgroup has a domain.
  *
  * References are noted by chunks of pages: a read that stays in the chunk of the
  * previous read of its descriptor costs the test in mcube_ubm_leaves() and
@@ -23,18 +24,19 @@ struct vm_fault;
 
 #ifdef CONFIG_MCUBE_UBM
 
-#include <linux/jump_label.h>
+#include <linux/jump_label_ratelimit.h>
 #include <linux/pagemap.h>
 
 DECLARE_STATIC_KEY_FALSE(mcube_ubm_key);
+extern struct static_key_false_deferred mcube_ubm_refs_key;
 
 /* An aligned block of 16 pages is a chunk. */
 #define MCUBE_UBM_CHUNK_SHIFT	4
 
 void __mcube_ubm_read(struct file *file, const struct folio_batch *folios,
-		      loff_t prev, loff_t pos, loff_t end);
+		      loff_t prev, loff_t pos, loff_t end, loff_t size);
 void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
-			size_t len);
+			size_t len, loff_t size);
 void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio);
 void __mcube_ubm_added(struct address_space *mapping, struct folio *folio);
 bool __mcube_ubm_holds(struct folio *folio, int priority);
@@ -62,9 +64,9 @@ static inline void mcube_ubm_read(struct file *file,
 				  const struct folio_batch *folios, loff_t prev,
 				  loff_t pos, loff_t end, loff_t size)
 {
-	if (static_branch_unlikely(&mcube_ubm_key) &&
+	if (static_branch_unlikely(&mcube_ubm_refs_key.key) &&
 	    mcube_ubm_leaves(prev, end, size))
-		__mcube_ubm_read(file, folios, prev, pos, end);
+		__mcube_ubm_read(file, folios, prev, pos, end, size);
 }
 
 /**
@@ -78,9 +80,9 @@ static inline void mcube_ubm_read(struct file *file,
 static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
 				    loff_t pos, size_t len, loff_t size)
 {
-	if (static_branch_unlikely(&mcube_ubm_key) &&
+	if (static_branch_unlikely(&mcube_ubm_refs_key.key) &&
 	    mcube_ubm_leaves(file->f_ra.prev_pos, pos + len, size))
-		__mcube_ubm_splice(file, folio, pos, len);
+		__mcube_ubm_splice(file, folio, pos, len, size);
 }
 
 /**
@@ -91,7 +93,7 @@ static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
 static inline void mcube_ubm_fault(const struct vm_fault *vmf,
 				   struct folio *folio)
 {
-	if (static_branch_unlikely(&mcube_ubm_key))
+	if (static_branch_unlikely(&mcube_ubm_refs_key.key))
 		__mcube_ubm_fault(vmf, folio);
 }
 
@@ -104,7 +106,7 @@ static inline void mcube_ubm_fault(const struct vm_fault *vmf,
 static inline void mcube_ubm_added(struct address_space *mapping,
 				   struct folio *folio, gfp_t gfp)
 {
-	if (static_branch_unlikely(&mcube_ubm_key) && !(gfp & __GFP_WRITE))
+	if (static_branch_unlikely(&mcube_ubm_refs_key.key) && !(gfp & __GFP_WRITE))
 		__mcube_ubm_added(mapping, folio);
 }
 

@@ -62,7 +62,7 @@ u32 mcube_ubm_bucket(u32 period)
  * @bucket: bucket of the period before, or MCUBE_UBM_BUCKETS.
  * @period: the period.
  *
- * A period at the edge of a bucket must not move the loop to and fro.
+ * A period at the edge of a bucket must not move the loop back and forth.
  *
  * Return: @bucket if the period is less than an eighth away, else its bucket.
  */

@@ -117,11 +117,10 @@ def stress(minutes, nodes, mem, flavor="debug"):
     guest = Guest(image(flavor), smp=4, mem=mem, nodes=nodes, multi=True,
                   programs=["stress-ng", "timeout", "numactl"], drives=[disk(name)],
                   allow=os.environ.get("STRESS_ALLOW"))
-    tools = ROOT / "tools/testing/mcube"
-    guest.root.tree(tools, "mcube")
+    guest.root.file(STRESS.with_name("stress_accounts.sh"), "mcube/stress_accounts.sh")
     rocs(guest.root, flavor)
     result = guest.run(STRESS, name, timeout=minutes * 60 + 420,
-                       env={"MINUTES": f"{minutes:g}", "NODES": nodes, "MEM": mem,
+                       env={"MINUTES": f"{minutes:g}", "NODES": nodes, "MEM": mem, "LIB": "/mcube",
                             # six sets of stressors in a short run
                             "SLICE": max(1, min(8, int(minutes * 10)))})
     tail = "\n      ".join(result.output.strip().splitlines()[-12:])

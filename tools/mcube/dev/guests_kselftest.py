@@ -29,9 +29,9 @@ from qemu import Guest, image
 SELFTESTS = "tools/testing/selftests/mcube"
 # These need a modelled machine; guests_model.py runs them.
 MODELLED = ("sim_pmu", "sim_samples", "rocs_sim")
-SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input", "rocs_input")
+SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input", "ubm_input", "rocs_input")
 # On the debug kernel too, where UBSan and KASAN see what bad input does to memory.
-DEBUGGED = ("map_input", "alloc_input", "srm_input", "rocs_input", "alloc_hint")
+DEBUGGED = ("map_input", "alloc_input", "srm_input", "ubm_input", "rocs_input", "alloc_hint")
 # Random sequences of writes: for a few seconds in every run, for long under stress.
 FUZZER = "mcube_fuzz"
 # Cases that get a guest of their own: EACH case of a test, or for each pattern the
@@ -64,7 +64,7 @@ MEMORY = {"1node-alloc_compaction-contiguous_*": "4G", "?node-alloc_toggle": "1G
 # takes a piece of one. Larger machines have that zone; here it takes a machine with little
 # memory below 4 GiB. The machine with two nodes does not have it, and tests the other path.
 BELOW_4G = {"1node-alloc_mobility": "256M"}
-DISKS = re.compile(r"srm_(?!input)|alloc_(toggle|mobility)|rocs_move|mcube_fuzz")
+DISKS = re.compile(r"(srm|ubm)_(?!input)|alloc_(toggle|mobility)|rocs_move|mcube_fuzz")
 # These load the module mcube_rocs.
 ROCS = re.compile(r"rocs_|mcube_fuzz")
 

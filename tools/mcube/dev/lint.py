@@ -241,7 +241,7 @@ def check_kernel_doc():
 def check_spelling(files):
     """codespell on all text, but for the function names that diff cuts off after @@."""
     chosen = [f for f in files if f != "COPYING" and text_of(f) is not None]
-    _, text = output("codespell", "--ignore-words-list", "damon,nd",
+    _, text = output("codespell", "--ignore-words-list", "damon,filp,nd",
                      "--ignore-regex", "^@@.*", *chosen)
     return text.strip().splitlines()
 

@@ -12,14 +12,18 @@
 # dropped, and pages are soft offlined. All the time the mcube allocator goes on
 # and off, with other fill orders, container orders, maps and hints. ROCS goes on
 # and off, and its module comes and goes; the clock and page faults stand in for a PMU.
+# UBM goes on and off while a file is read in memory cgroups that come and go.
 #
 # At the end the allocator is off, all settings are restored, and the kernel's
 # memory must add up.  The verdict is one KTAP result: no splat (taint flags,
 # kernel log), no page lost, no page left in the allocator, no process left.
 #
+# stress_accounts.sh, in the same folder, counts the pages.
+#
 # Environment: MINUTES (5; 0.5 is enough) of stress; NODES (default: all nodes)
 # for cpuset moves; SLICE (8) seconds per set of stressors; DISK, a directory on
-# a real file system (default: /dev/vda if it has ext4, else tmpfs).
+# a real file system (default: /dev/vda if it has ext4, else tmpfs); LIB, the folder
+# of stress_accounts.sh (default: that of this script).
 
 MINUTES=${MINUTES:-5}
 SLICE=${SLICE:-8}
@@ -27,6 +31,7 @@ MCUBE=/sys/kernel/mm/mcube
 ALLOC=$MCUBE/alloc
 SRM=$MCUBE/srm
 ROCS=$MCUBE/rocs
+UBM=$MCUBE/ubm
 MODULE=/lib/modules/mcube_rocs.ko
 HINT=/sys/kernel/debug/mcube/hint
 CG=/sys/fs/cgroup
@@ -44,6 +49,9 @@ vforkmany randlist pipe sockmany switch"
 FS="hdd iomix dentry dir dirdeep fallocate fiemap filename getdent link
 readahead rename seek sync-file symlink utime xattr chmod chown copy-file io
 sendfile splice locka fpunch io-uring revio open touch file-ioctl dirmany"
+
+# shellcheck source=tools/testing/mcube/stress_accounts.sh
+. "${LIB:-$(dirname "$0")}/stress_accounts.sh"
 
 note()
 {
@@ -71,111 +79,6 @@ pick()
 running()
 {
 	[ -e "$WORK/run" ]
-}
-
-# Accounts ------------------------------------------------------------------
-
-# Prints: managed free mcube pcp known, in pages
-account()
-{
-	put 1 /proc/sys/vm/stat_refresh
-	cat /proc/zoneinfo /proc/vmstat /proc/meminfo | awk '
-	$1 == "managed"		{ managed += $2 }
-	$1 == "nr_free_pages" && !vmstat { free += $2 }
-	$1 == "nr_free_mcube" && !vmstat { mcube += $2 }
-	$1 == "count:"		{ pcp += $2 }
-	# vmstat begins with this, flush left
-	/^nr_free_pages/	{ vmstat = 1; free -= $2 }
-	!vmstat			{ next }
-	/^nr_(in)?active_(anon|file) |^nr_unevictable |^nr_isolated_/ { known += $2 }
-	/^nr_slab_|^nr_page_table_pages |^nr_sec_page_table_pages / { known += $2 }
-	/^nr_kernel_stack /	{ known += $2 / 4 }
-	/^(Percpu|Hugetlb|HardwareCorrupted):/ { known += $2 / 4 }
-	END { printf "%d %d %d %d %d\n", managed, free, mcube, pcp, known }'
-}
-
-buddy()
-{
-	awk '{ for (i = 5, n = 1; i <= NF; i++, n *= 2) sum += $i * n }
-	     END { printf "%d\n", sum }' /proc/buddyinfo
-}
-
-# With the allocator off, the free lists hold all free pages. Memory is still
-# freed for a while (RCU, KASAN's quarantine), so the counter is read between two
-# readings of the lists, and must lie between the two sums in one of the tries. A
-# page that is lost or counted twice would keep the counter outside. All readings
-# are in one process, because a fork moves pages.
-free_is_listed()
-{
-	listed=$(awk '
-	function lists(line, f, i, n, sum, k) {
-		while ((getline line < buddyinfo) > 0) {
-			k = split(line, f)
-			for (i = 5, n = 1; i <= k; i++, n *= 2)
-				sum += f[i] * n
-		}
-		close(buddyinfo)
-		return sum
-	}
-	function counter(line, f, n) {
-		while ((getline line < vmstat) > 0)
-			if (split(line, f) && f[1] == "nr_free_pages")
-				n = f[2]
-		close(vmstat)
-		return n
-	}
-	BEGIN {
-		buddyinfo = "/proc/buddyinfo"
-		vmstat = "/proc/vmstat"
-		refresh = "/proc/sys/vm/stat_refresh"
-		for (tries = 0; tries < 100; tries++) {
-			a = lists()
-			print 1 > refresh
-			close(refresh)
-			n = counter()
-			b = lists()
-			if ((a <= n && n <= b) || (b <= n && n <= a))
-				exit 0
-		}
-		print "nr_free_pages " n ", buddyinfo " a " before, " b " after"
-		exit 1
-	}')
-}
-
-# Counts free blocks and pageblocks of type Mcube; there are none after the
-# allocator went off.
-leftover_blocks()
-{
-	awk '/^Number of blocks/ { for (i = 5; i <= NF; i++) if ($i == "Mcube") c = i; next }
-	     /type +Mcube/ { for (i = 7; i <= NF; i++) { sub(">", "", $i); sum += $i } }
-	     c && /^Node/ && !/type/ { sum += $c }
-	     END { printf "%d\n", sum }' /proc/pagetypeinfo
-}
-
-settle()
-{
-	sync
-	put 3 /proc/sys/vm/drop_caches
-	sleep 2
-	put 3 /proc/sys/vm/drop_caches
-	sleep 1
-	# The limit is in seconds, as one try takes a second or more on a debug kernel.
-	read -r up _ < /proc/uptime
-	until=$((${up%.*} + 10))
-	while read -r up _ < /proc/uptime; [ "${up%.*}" -lt $until ]; do
-		# shellcheck disable=SC2046
-		set -- $(account)
-		[ $(($2 - $3)) -eq "$(buddy)" ] && break
-		sleep 0.2
-	done
-	echo "$*"
-}
-
-# TAINT_BAD_PAGE, TAINT_DIE, TAINT_WARN, TAINT_SOFTLOCKUP
-taint()
-{
-	read -r t < /proc/sys/kernel/tainted
-	echo $((t & (1 << 5 | 1 << 7 | 1 << 9 | 1 << 14)))
 }
 
 # Loops: each is a process of its own and runs until $WORK/run is gone --------
@@ -272,6 +175,31 @@ loop_rocs()
 		esac
 	done
 	rocs_unload
+}
+
+# The file does not fit in the cgroup, so each round makes a domain, if UBM is on.
+loop_ubm()
+{
+	[ -e $UBM/enabled ] || return
+	dd if=/dev/zero of="$DISK/mcube-ubm" bs=1M count=12 2>/dev/null
+	while running; do
+		put "$(pick 0 1 1)" $UBM/enabled
+		put "$(pick histogram belady)" $UBM/mg_model
+		put "$(pick 1 8 64)" $UBM/min_run
+		put "$(pick 0 1)" $UBM/guard
+		mkdir $CG/mcube-ubm && echo >> "$WORK/count.ubm"
+		put 8M $CG/mcube-ubm/memory.max
+		sh -c "echo 0 > $CG/mcube-ubm/cgroup.procs
+		       for i in 1 2 3 4; do cat $DISK/mcube-ubm; done" > /dev/null &
+		reader=$!
+		sleep "$(pick 0.02 0.1 0.5)"
+		put "$(pick 0 1 1)" $UBM/enabled
+		cat /sys/kernel/debug/mcube/ubm/* $UBM/stats/* > /dev/null
+		wait $reader
+		rmdir $CG/mcube-ubm
+	done
+	put 0 $UBM/enabled
+	rm -f "$DISK/mcube-ubm"
 }
 
 loop_hint()
@@ -539,7 +467,7 @@ note "before: managed free mcube pcp known = $before"
 
 fault_setup 5
 loops=
-for loop in allocator rocs hint memory cpu compact thp memcg cpuset faults caches; do
+for loop in allocator rocs ubm hint memory cpu compact thp memcg cpuset faults caches; do
 	# Output is discarded, as the shell would report each process that is
 	# killed
 	loop_$loop > /dev/null 2>&1 &
@@ -621,11 +549,14 @@ put never /sys/kernel/mm/transparent_hugepage/shmem_enabled
 put 0 /proc/sys/vm/nr_hugepages
 put none $HINT
 note "$slices slices, $odd ended oddly"
-for c in memory given-up cpu memcg cpuset faults soft rocs rocs-unloaded; do
+for c in memory given-up cpu memcg cpuset faults soft rocs rocs-unloaded ubm; do
 	[ -e "$WORK/count.$c" ] && note "$c: $(wc -l < "$WORK/count.$c") times"
 done
 [ -e "$WORK/rocs-moved" ] && note "rocs/stats/moved_in: $(awk '{ n += $1 }
 	END { print n }' "$WORK/rocs-moved")"
+[ ! -e $UBM ] || for f in domains noted held proposed guarded; do
+	note "ubm/stats/$f: $(cat $UBM/stats/$f)"
+done
 for f in taken released broken_up served colored fallback uncovered; do
 	note "stats/$f: $(cat $ALLOC/stats/$f)"
 done
@@ -653,7 +584,7 @@ note "pages without a known owner: $lost more than before"
 [ "$1" = "$6" ] || complain "managed pages went from $1 to $6"
 [ $lost -lt $SLACK ] || complain "$lost pages lost"
 [ "$8" = 0 ] || complain "nr_free_mcube is $8"
-free_is_listed || complain "$listed"
+listed=$(free_is_listed) || complain "$listed"
 for f in enabled stats/containers stats/free_pages; do
 	[ "$(cat $ALLOC/$f)" = 0 ] || complain "alloc/$f is $(cat $ALLOC/$f)"
 done

@@ -82,6 +82,9 @@ static const char * const sampled[] = {
 	"type=99 config=0x0 config1=0x0 config2=0x0 precise=0", "none", NULL
 };
 
+static const char * const models[] = { "histogram", "belady", NULL };
+static const char * const min_runs[] = { "1", "8", "4096", NULL };
+
 static const char * const no_order[] = { "8", "11", "64", "4294967295", NULL };
 static const char * const no_tl[] = { "0", "4097", "65536", "4294967295", NULL };
 static const char * const no_group_order[] = { "5", "255", "Auto", "auto auto", NULL };
@@ -132,6 +135,10 @@ static const struct control {
 	{ MCUBE_SRM SRM_REUSE, 1, NULL, NULL, reuses, no_share, 0 },
 	{ MCUBE_SRM "vm_hop", 1, NULL, NULL, switches, input_bad_switch, 0 },
 	{ MCUBE_SRM SRM_RECLAIM, 1, NULL, NULL, switches, input_bad_switch, 0 },
+	{ MCUBE_UBM "enabled", 4, NULL, NULL, switches, input_bad_switch, 0 },
+	{ MCUBE_UBM UBM_MG_MODEL, 1, NULL, NULL, models, no_choice, 0 },
+	{ MCUBE_UBM UBM_MIN_RUN, 1, NULL, NULL, min_runs, no_tl, 0 },
+	{ MCUBE_UBM "guard", 1, NULL, NULL, switches, input_bad_switch, 0 },
 	/* With the events as after loading, on a machine without PMU: ENXIO. */
 	{ MCUBE_ROCS "enabled", 4, MCUBE_ALLOC "enabled", "1", switches,
 	  input_bad_switch, ERROR(ENXIO) | ERROR(ENODEV) | ERROR(EOPNOTSUPP) | ERROR(ERANGE) },

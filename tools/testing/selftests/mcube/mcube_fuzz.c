@@ -39,6 +39,7 @@
 #include "../kselftest_harness.h"
 #include "fuzz_steps.h"
 #include "srm_lib.h"
+#include "ubm_lib.h"
 
 #define MOUNT		"/tmp/mcube-fuzz"
 #define WRITERS		3
@@ -66,6 +67,9 @@ static const char *all_off(void)
 	if (mcube_write(MCUBE_ROCS "enabled", "0") &&
 	    mcube_exists(MCUBE_ROCS "enabled"))
 		return "rocs/enabled refuses 0";
+	if (mcube_write(MCUBE_UBM "enabled", "0") &&
+	    mcube_exists(MCUBE_UBM "enabled"))
+		return "ubm/enabled refuses 0";
 	if (mcube_off() || mcube_read_num(MCUBE_ALLOC "enabled"))
 		return "alloc/enabled refuses 0";
 	if (mcube_exists(MCUBE_SRM "enabled") &&
@@ -233,6 +237,7 @@ FIXTURE_SETUP(mcube_fuzz)
 		ASSERT_EQ(0, mcube_on("shuffle", MCUBE_TEST_COLORS,
 				      MCUBE_TEST_BANKS));
 		mcube_write(MCUBE_SRM "enabled", "1");
+		mcube_write(MCUBE_UBM "enabled", "1");
 		ASSERT_EQ(0, mcube_load_once(MCUBE_FORK, NULL, 256, FUZZ_PAGES));
 		ASSERT_EQ(0, mcube_load_once(MCUBE_FILE, self->dir, 256, FUZZ_PAGES));
 	}
@@ -251,6 +256,7 @@ FIXTURE_TEARDOWN_PARENT(mcube_fuzz)
 	if (chosen)
 		mcube_write(FUZZ_THP, strtok(chosen + 1, "]"));
 	srm_defaults();
+	ubm_defaults();
 	mcube_restore(&self->saved);
 	if (self->mounted)
 		umount(MOUNT);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/debug/mcube/ubm/: what UBM knows of each domain
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *   domains    a line for each domain: sizes of its partitions, gains, the guard
+ *   runs       a line for each run of a file
+ *   curve      a line for each depth of an LRU list: hits that the list would have
+ *
+ * Each file begins with a line that names its columns.  The files tell which files
+ * are read, so only root reads them.  Gains are hits per 2^20 references and page.
+ */
+
+#include <linux/cgroup.h>
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/kdev_t.h>
+#include <linux/memcontrol.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "internal.h"
+
+static const char * const class_names[] = {
+	[MCUBE_UBM_OTHER]	= "other",
+	[MCUBE_UBM_SEQ]		= "seq",
+	[MCUBE_UBM_LOOP]	= "loop",
+};
+
+static u64 gain_of(u64 gain)
+{
+	return gain >> (MCUBE_UBM_GAIN_SHIFT - 20);
+}
+
+static void show_path(struct seq_file *m, const struct mcube_ubm_domain *d)
+{
+	static char path[512];
+
+	/* The list of domains is locked, so nobody else uses the buffer. */
+	if (!d->memcg || cgroup_path(d->memcg->css.cgroup, path, sizeof(path)) < 0)
+		strscpy(path, "/");
+	seq_escape(m, path, " \t\n\\");
+}
+
+static void show_domain(struct seq_file *m, struct mcube_ubm_domain *d)
+{
+	const struct mcube_ubm_core *core = d->core;
+	const struct mcube_ubm_runs *runs = &core->table.runs;
+	u64 now, missed, lru_missed, loop, rest, left, held = 0;
+	struct mcube_ubm_shares shares;
+	u32 capacity, nr_runs, nr_files, used, i;
+
+	spin_lock(&d->lock);
+	capacity = core->capacity;
+	now = core->now;
+	missed = core->missed;
+	lru_missed = core->lru_missed;
+	loop = runs->loops.all;
+	shares = core->shares;
+	nr_runs = runs->nr;
+	nr_files = core->table.nr;
+	used = runs->used;
+	left = core->guard.left;
+	spin_unlock(&d->lock);
+	for (i = 0; i < used; i++)
+		/* Runs change meanwhile: it is a long way through all of them. */
+		held += data_race(runs->run[i].held) != 0;
+	rest = loop + shares.other;
+	rest = capacity > rest ? capacity - rest : 0;
+	seq_printf(m, "%llu ", mcube_ubm_domain_id(d));
+	show_path(m, d);
+	seq_printf(m, " %u %llu %llu %llu %llu %u %llu %llu %u %u %llu %llu %u %llu\n",
+		   capacity, now, missed, lru_missed, loop, shares.other, rest,
+		   held, nr_runs, nr_files, gain_of(shares.mg_other),
+		   gain_of(shares.mg_loop), shares.cutoff, left);
+}
+
+static int domains_show(struct seq_file *m, void *v)
+{
+	struct mcube_ubm_domain *d;
+
+	guard(mutex)(&mcube_ubm_domains_lock);
+	seq_puts(m, "memcg cgroup capacity references misses lru_misses loop other seq held_loops runs files mg_other_1048576 mg_loop_1048576 cutoff guard\n");
+	list_for_each_entry(d, &mcube_ubm_domains, node)
+		show_domain(m, d);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(domains);
+
+/* Copy the runs of file number @i.  Return: their number. */
+static unsigned int copy_runs(struct mcube_ubm_domain *d, u32 i,
+			      struct mcube_ubm_key *key,
+			      struct mcube_ubm_run *runs, u32 *now)
+{
+	const struct mcube_ubm_table *table = &d->core->table;
+	const struct mcube_ubm_file *file = &table->file[i];
+	unsigned int nr = 0;
+	u32 r;
+
+	spin_lock(&d->lock);
+	*key = file->key;
+	*now = d->core->now;
+	if (file->used)
+		for (r = file->trail.runs; r != MCUBE_UBM_NONE &&
+		     nr < MCUBE_UBM_FILE_RUNS; r = runs[nr++].next)
+			runs[nr] = table->runs.run[r];
+	spin_unlock(&d->lock);
+	return nr;
+}
+
+static void show_runs(struct seq_file *m, struct mcube_ubm_domain *d,
+		      struct mcube_ubm_run *runs)
+{
+	struct mcube_ubm_key key;
+	unsigned int nr, r;
+	u32 i, now;
+
+	for (i = 0; i < d->core->table.size; i++) {
+		nr = copy_runs(d, i, &key, runs, &now);
+		for (r = 0; r < nr; r++)
+			seq_printf(m, "%llu %u %u %llu %u %u %u %u %u %s %u %u\n",
+				   mcube_ubm_domain_id(d), MAJOR(key.dev),
+				   MINOR(key.dev), key.ino, runs[r].start,
+				   runs[r].end, runs[r].cursor, runs[r].period,
+				   runs[r].passes, class_names[runs[r].class],
+				   runs[r].held, now - runs[r].last);
+		cond_resched();
+	}
+}
+
+static int runs_show(struct seq_file *m, void *v)
+{
+	struct mcube_ubm_domain *d;
+	struct mcube_ubm_run *runs;
+
+	runs = kcalloc(MCUBE_UBM_FILE_RUNS, sizeof(*runs), GFP_KERNEL);
+	if (!runs)
+		return -ENOMEM;
+	mutex_lock(&mcube_ubm_domains_lock);
+	seq_puts(m, "memcg major minor ino start end cursor period passes class held seen\n");
+	list_for_each_entry(d, &mcube_ubm_domains, node)
+		show_runs(m, d, runs);
+	mutex_unlock(&mcube_ubm_domains_lock);
+	kfree(runs);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(runs);
+
+static void show_curve(struct seq_file *m, struct mcube_ubm_domain *d)
+{
+	u64 other[MCUBE_UBM_REGIONS], all[MCUBE_UBM_REGIONS];
+	u32 depth[MCUBE_UBM_REGIONS], i;
+
+	spin_lock(&d->lock);
+	for (i = 0; i < MCUBE_UBM_REGIONS; i++) {
+		depth[i] = mcube_ubm_ghost_depth(&d->core->lru, i);
+		other[i] = d->core->other.hits[i] + (i ? other[i - 1] : 0);
+		all[i] = d->core->lru.hits[i] + (i ? all[i - 1] : 0);
+	}
+	spin_unlock(&d->lock);
+	for (i = 0; i < MCUBE_UBM_REGIONS; i++)
+		seq_printf(m, "%llu %u %llu %llu\n", mcube_ubm_domain_id(d),
+			   depth[i], other[i], all[i]);
+}
+
+static int curve_show(struct seq_file *m, void *v)
+{
+	struct mcube_ubm_domain *d;
+
+	guard(mutex)(&mcube_ubm_domains_lock);
+	seq_puts(m, "memcg depth other all\n");
+	list_for_each_entry(d, &mcube_ubm_domains, node)
+		show_curve(m, d);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(curve);
+
+/* After the directory of the mcube allocator, if that is there. */
+static int __init mcube_debugfs_ubm_init(void)
+{
+	struct dentry *parent = debugfs_lookup("mcube", NULL), *dir;
+
+	dir = debugfs_create_dir("ubm", parent ?: debugfs_create_dir("mcube", NULL));
+	debugfs_create_file("domains", 0400, dir, NULL, &domains_fops);
+	debugfs_create_file("runs", 0400, dir, NULL, &runs_fops);
+	debugfs_create_file("curve", 0400, dir, NULL, &curve_fops);
+	dput(parent);
+	return 0;
+}
+late_initcall(mcube_debugfs_ubm_init);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UBM: what reclaim keeps, and what it takes first
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *            start        start + held        cursor - 32      cursor
+ *   a loop     |--- held ------|--- next victims ----|............|------
+ *                    |                   |
+ *        folio_check_references()   deactivate_file_folio() when the reader
+ *        answers "activate"         has gone on
+ *
+ * UBM has no lists of pages.  Held pages stay on the lists of the kernel, and
+ * reclaim activates them when it comes by, as it does with pages that are used
+ * again and again.  Next victims move to the tail of the inactive list, or to the
+ * oldest generation.  Both the classic lists and MGLRU do the rest.
+ *
+ * Only clean pages of regular files that no process maps are UBM's concern.  All
+ * others go the way that they go without UBM: dirty pages, pages under writeback,
+ * mapped and mlocked pages, memory of programs, shmem, block devices, metadata.
+ * Pages that memory.min or memory.low protect never come here, as reclaim passes by
+ * their cgroup.
+ *
+ * Urgent reclaim.  Reclaim begins with a small part of the lists, 1/4096, and
+ * doubles the part while it gets too little, until it looks at all pages.  Held
+ * pages stay for as long as reclaim has looked at less than an eighth at a time
+ * (KEPT_FROM), and so at less than a quarter in sum.  After that reclaim does what
+ * it does without UBM, three times, for the last seven quarters of the lists.  An
+ * allocation fails, or a cgroup is out of memory, only after these rounds: no
+ * earlier than without UBM.
+ *
+ * Source: Kim, Choi, Kim, Noh, Min, Cho, Kim, "A low-overhead high-performance
+ * unified buffer management scheme that exploits sequential and looping
+ * references", OSDI 2000.
+ *
+ * Differences from the paper:
+ *
+ * - The paper has lists for each partition, and replaces pages of a loop by MRU.
+ *   In a loop the pages that MRU keeps are a prefix, so a number per run does.
+ * - The paper replaces a sequential page at once.  Here the page becomes the next
+ *   victim 32 pages behind the reader: only then has the page left the per-CPU
+ *   batches in which pages come to the LRU lists.
+ */
+
+#include <linux/compiler.h>
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/mcube_ubm.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/pagemap.h>
+#include <linux/pagevec.h>
+#include <linux/rcupdate.h>
+#include <linux/swap.h>
+#include <trace/events/mcube_ubm.h>
+
+#include "../../internal.h"
+#include "internal.h"
+
+/* Least scan_control::priority at which held pages stay. */
+#define KEPT_FROM	3
+
+static bool is_concern(struct folio *folio)
+{
+	return !folio_test_dirty(folio) && !folio_test_writeback(folio) &&
+	       !folio_mapped(folio);
+}
+
+/*
+ * Without the lock: runs are read while they change.  Then a folio may stay that
+ * could go, or go that could stay, as it is with every mark on an LRU list.
+ */
+static bool is_held(const struct mcube_ubm_domain *d, const struct inode *inode,
+		    pgoff_t index)
+{
+	struct mcube_ubm_key key = mcube_ubm_key_of(inode);
+	u32 hash = mcube_ubm_hash(&key);
+
+	if (index >= MCUBE_UBM_NO_PREV)
+		return false;
+	/* A wrong answer now and then does no harm, see above. */
+	return data_race(mcube_ubm_core_held(d->core, &key, hash, index));
+}
+
+/* See mcube_ubm_holds(). */
+bool __mcube_ubm_holds(struct folio *folio, int priority)
+{
+	const unsigned long now = jiffies;
+	struct mcube_ubm_domain *d;
+	struct inode *inode;
+	bool held = false;
+
+	if (folio_test_anon(folio) || folio_test_swapbacked(folio) ||
+	    !folio->mapping)
+		return false;
+	inode = folio->mapping->host;
+	if (!S_ISREG(inode->i_mode))
+		return false;
+	rcu_read_lock();
+	d = mcube_ubm_domain_of(folio);
+	if (!d) {
+		mcube_ubm_domain_want(folio);
+	} else {
+		if (READ_ONCE(d->reclaimed) != now)
+			WRITE_ONCE(d->reclaimed, now);
+		held = priority >= KEPT_FROM && is_concern(folio) &&
+		       is_held(d, inode, folio->index);
+	}
+	rcu_read_unlock();
+	if (held)
+		mcube_ubm_count(MCUBE_UBM_HELD, 1);
+	return held;
+}
+
+/* Pages that were read ahead and not used yet stay. */
+static bool may_go(const struct mcube_ubm_domain *d, struct folio *folio,
+		   const struct mcube_ubm_range *range)
+{
+	return folio->index >= range->from &&
+	       folio_next_index(folio) <= range->to &&
+	       folio_test_uptodate(folio) && !folio_test_locked(folio) &&
+	       !folio_test_unevictable(folio) && is_concern(folio) &&
+	       mcube_ubm_domain_of(folio) == d;
+}
+
+/**
+ * mcube_ubm_propose() - make pages the next victims of reclaim
+ * @d: the domain; pages of other domains stay.
+ * @mapping: page cache of the file.
+ * @range: the pages.
+ *
+ * Context: RCU read section; the caller bounds the range.
+ */
+void mcube_ubm_propose(const struct mcube_ubm_domain *d,
+		       struct address_space *mapping,
+		       const struct mcube_ubm_range *range)
+{
+	pgoff_t next = range->from;
+	struct folio_batch batch;
+	unsigned long moved = 0;
+	bool drained = false;
+	unsigned int i, nr;
+
+	folio_batch_init(&batch);
+	while (next < range->to) {
+		nr = filemap_get_folios(mapping, &next, range->to - 1, &batch);
+		if (!nr)
+			break;
+		for (i = 0; i < nr; i++) {
+			struct folio *folio = batch.folios[i];
+
+			if (!may_go(d, folio, range))
+				continue;
+			/* Pages that have just come in wait in batches. */
+			if (!folio_test_lru(folio) && !drained) {
+				lru_add_drain();
+				drained = true;
+			}
+			deactivate_file_folio(folio);
+			moved += folio_nr_pages(folio);
+		}
+		/* No need to drain the batches of the CPU, as release would. */
+		batch.percpu_pvec_drained = true;
+		folio_batch_release(&batch);
+	}
+	mcube_ubm_count(MCUBE_UBM_PROPOSED, moved);
+	trace_mcube_ubm_propose(mapping->host->i_sb->s_dev, mapping->host->i_ino,
+				range, moved);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UBM: from a read to the policy
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *   read(), splice(), fault
+ *     |  left its chunk of 16 pages, or reached the end of the file?  (inline)
+ *     v
+ *   file read at random?  only sampled chunks pass
+ *     v
+ *   domain of the folio; nothing more if it has not reclaimed lately
+ *     v
+ *   row of pages of this CPU ---- the same reader goes on: the row grows
+ *     |  another file, end of the file, or a quantum of pages
+ *     v
+ *   core, under the lock of the domain: runs, partitions
+ *     v
+ *   pages that may go now -> reclaim.c, by the page cache of the caller
+ *
+ * So a CPU takes the lock of a domain once for a quantum of pages that are read in
+ * a row.  The domain keeps no pointer to a file: files are known by device, inode
+ * number and generation, and pages are looked for only in the file that the caller
+ * has open.
+ *
+ * A mapped file is noted when a fault finds a page.  The kernel maps the pages
+ * around it too (see do_fault_around()) and no further fault tells which of them
+ * are used, so all of these are noted, unless the program said MADV_RANDOM.
+ */
+
+#include <linux/bits.h>
+#include <linux/cgroup.h>
+#include <linux/fs.h>
+#include <linux/mcube_ubm.h>
+#include <linux/memcontrol.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/pagevec.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <trace/events/mcube_ubm.h>
+
+#include "internal.h"
+
+#define CHUNK_PAGES	BIT_ULL(MCUBE_UBM_CHUNK_SHIFT)
+
+static bool same_file(const struct mcube_ubm_refs *a,
+		      const struct mcube_ubm_refs *b)
+{
+	return a->hash == b->hash && a->key.ino == b->key.ino &&
+	       a->key.dev == b->key.dev && a->key.gen == b->key.gen;
+}
+
+/*
+ * Add references to the row of this CPU.  Return: the number of rows that are done
+ * and taken out into @done.
+ */
+static unsigned int collect(struct mcube_ubm_domain *d,
+			    const struct mcube_ubm_refs *new,
+			    struct mcube_ubm_refs done[2])
+{
+	struct mcube_ubm_refs *row = &get_cpu_ptr(d->cpu)->refs;
+	unsigned int nr = 0;
+
+	if (row->first < row->end && same_file(row, new) &&
+	    new->prev == new->first && new->first >= row->end &&
+	    new->first - row->end < CHUNK_PAGES) {
+		row->end = new->end;
+		row->eof = new->eof;
+	} else {
+		if (row->first < row->end)
+			done[nr++] = *row;
+		*row = *new;
+	}
+	if (row->eof || row->end - row->first >= READ_ONCE(d->quantum)) {
+		done[nr++] = *row;
+		row->first = row->end;
+	}
+	put_cpu_ptr(d->cpu);
+	return nr;
+}
+
+static void trace(const struct mcube_ubm_domain *d,
+		  const struct mcube_ubm_refs *refs,
+		  const struct mcube_ubm_verdict *v)
+{
+	u64 id = mcube_ubm_domain_id(d);
+
+	trace_mcube_ubm_note(id, &refs->key, refs->first, refs->end);
+	if (v->changed && v->run)
+		trace_mcube_ubm_run(id, &refs->key, v->run);
+	if (v->balanced)
+		trace_mcube_ubm_balance(id, d->core);
+	if (v->guard_changed)
+		trace_mcube_ubm_guard(id, mcube_ubm_guard_on(&d->core->guard));
+}
+
+/* Tell the core of a row. */
+static void hand_over(struct mcube_ubm_domain *d,
+		      const struct mcube_ubm_refs *refs,
+		      struct mcube_ubm_verdict *v)
+{
+	unsigned long missed = this_cpu_xchg(d->cpu->missed, 0);
+
+	spin_lock(&d->lock);
+	d->core->missed += missed;
+	mcube_ubm_core_note(d->core, &refs->key, refs->hash, refs->first,
+			    refs->end - refs->first, refs->prev, refs->eof, v);
+	if (v->balanced)
+		mcube_ubm_domain_resized(d, mcube_ubm_domain_capacity(d->memcg));
+	trace(d, refs, v);
+	if (v->guard_changed && mcube_ubm_guard_on(&d->core->guard))
+		mcube_ubm_count(MCUBE_UBM_GUARDED, 1);
+	spin_unlock(&d->lock);
+	mcube_ubm_count(MCUBE_UBM_NOTED, refs->end - refs->first);
+}
+
+/*
+ * The word in the page cache of a file that is read at random: hash of the file,
+ * and how few of its chunks are noted; 0 for all.
+ */
+static u64 word_of(u32 hash, u32 shift)
+{
+	return shift ? (u64)hash << 32 | shift : 0;
+}
+
+/* Is a chunk of a file left out?  A reader that goes on is always noted. */
+static bool left_out(const struct address_space *mapping, loff_t prev, loff_t pos)
+{
+	u64 word = READ_ONCE(mapping->mcube_ubm);
+
+	return word && pos != prev &&
+	       !mcube_ubm_sampled(word >> 32,
+				  pos >> (PAGE_SHIFT + MCUBE_UBM_CHUNK_SHIFT),
+				  word & 31);
+}
+
+/* Does the domain of a folio want to know of references? */
+static inline bool wanted(struct folio *folio)
+{
+	const struct mcube_ubm_domain *d;
+	bool ret;
+
+	rcu_read_lock();
+	d = mcube_ubm_domain_of(folio);
+	ret = d && !mcube_ubm_domain_idle(d);
+	rcu_read_unlock();
+	return ret;
+}
+
+/* Index after the page that a position lies behind. */
+static u32 page_after(loff_t pos)
+{
+	return pos < 0 ? MCUBE_UBM_NO_PREV : DIV_ROUND_UP_ULL(pos, PAGE_SIZE);
+}
+
+/* Pages that a read from @pos to @end references; @prev as in mcube_ubm_read(). */
+static struct mcube_ubm_refs refs_of(loff_t prev, loff_t pos, loff_t end,
+				     loff_t size)
+{
+	struct mcube_ubm_refs refs = { };
+
+	/* The core counts pages in 32 bits. */
+	if (unlikely(max(end, prev) >> PAGE_SHIFT >= MCUBE_UBM_NO_PREV))
+		return refs;
+	refs.prev = page_after(prev);
+	/* A reader that goes on within a page has referenced that page before. */
+	refs.first = pos == prev ? refs.prev : pos >> PAGE_SHIFT;
+	refs.end = page_after(end);
+	refs.eof = end >= size;
+	return refs;
+}
+
+static void note(struct address_space *mapping, struct folio *folio,
+		 struct mcube_ubm_refs *new)
+{
+	struct inode *inode = mapping->host;
+	struct mcube_ubm_refs done[2];
+	struct mcube_ubm_domain *d;
+	struct mcube_ubm_verdict v;
+	unsigned int i, j, nr;
+	u64 word;
+
+	if (!S_ISREG(inode->i_mode) || new->first >= new->end)
+		return;
+	rcu_read_lock();
+	d = mcube_ubm_domain_of(folio);
+	if (d && !mcube_ubm_domain_idle(d)) {
+		new->key = mcube_ubm_key_of(inode);
+		new->hash = mcube_ubm_hash(&new->key);
+		nr = collect(d, new, done);
+		for (i = 0; i < nr; i++) {
+			hand_over(d, &done[i], &v);
+			if (!same_file(&done[i], new))
+				continue;
+			word = word_of(new->hash, v.shift);
+			if (READ_ONCE(mapping->mcube_ubm) != word)
+				WRITE_ONCE(mapping->mcube_ubm, word);
+			for (j = 0; j < v.nr_propose; j++)
+				mcube_ubm_propose(d, mapping, &v.propose[j]);
+		}
+	}
+	rcu_read_unlock();
+}
+
+static noinline __noclone void
+note_read(struct file *file, const struct folio_batch *folios, loff_t prev,
+	  loff_t pos, loff_t end, loff_t size)
+{
+	struct folio *last = folios->folios[folios->nr - 1];
+	loff_t have = folio_pos(last) + folio_size(last);
+	struct mcube_ubm_refs refs;
+
+	/* A long read comes by again with the next folios. */
+	refs = refs_of(prev, pos, min(have, end), size);
+	note(file->f_mapping, folios->folios[0], &refs);
+}
+
+/* See mcube_ubm_read().  A leaf that saves no register if nothing is noted. */
+void __mcube_ubm_read(struct file *file, const struct folio_batch *folios,
+		      loff_t prev, loff_t pos, loff_t end, loff_t size)
+{
+	if (!left_out(file->f_mapping, prev, pos) && wanted(folios->folios[0]))
+		note_read(file, folios, prev, pos, end, size);
+}
+
+/* See mcube_ubm_splice(). */
+void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
+			size_t len, loff_t size)
+{
+	loff_t prev = file->f_ra.prev_pos;
+	struct mcube_ubm_refs refs;
+
+	if (left_out(file->f_mapping, prev, pos) || !wanted(folio))
+		return;
+	refs = refs_of(prev, pos, pos + len, size);
+	note(file->f_mapping, folio, &refs);
+}
+
+/* See mcube_ubm_fault(). */
+void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct address_space *mapping = folio->mapping;
+	u64 first = vmf->pgoff, end = first + 1, size;
+	struct mcube_ubm_refs refs = { .prev = MCUBE_UBM_NO_PREV };
+
+	if (!wanted(folio))
+		return;
+	size = DIV_ROUND_UP_ULL(i_size_read(mapping->host), PAGE_SIZE);
+	if (!(vma->vm_flags & VM_RAND_READ)) {
+		first = max_t(u64, round_down(first, CHUNK_PAGES), vma->vm_pgoff);
+		end = min3(round_up(end, CHUNK_PAGES),
+			   (u64)vma->vm_pgoff + vma_pages(vma), size);
+	}
+	if (end >= MCUBE_UBM_NO_PREV)
+		return;
+	refs.first = first;
+	refs.end = end;
+	refs.eof = end == size;
+	note(mapping, folio, &refs);
+}
+
+/* See mcube_ubm_added(). */
+void __mcube_ubm_added(struct address_space *mapping, struct folio *folio)
+{
+	const unsigned long pages = folio_nr_pages(folio);
+	struct mcube_ubm_domain *d;
+	struct mcube_ubm_key key;
+	u32 hash;
+
+	if (!S_ISREG(mapping->host->i_mode) ||
+	    folio_next_index(folio) >= MCUBE_UBM_NO_PREV)
+		return;
+	rcu_read_lock();
+	d = mcube_ubm_domain_of(folio);
+	if (d && !mcube_ubm_domain_idle(d)) {
+		mcube_ubm_count(MCUBE_UBM_ADDED, pages);
+		key = mcube_ubm_key_of(mapping->host);
+		hash = mcube_ubm_hash(&key);
+		if (pages > CHUNK_PAGES ||
+		    mcube_ubm_sampled(hash, folio->index >> MCUBE_UBM_CHUNK_SHIFT,
+				      READ_ONCE(d->core->lru.shift))) {
+			spin_lock(&d->lock);
+			mcube_ubm_core_missed(d->core, hash, folio->index, pages);
+			spin_unlock(&d->lock);
+		} else {
+			this_cpu_add(d->cpu->missed, pages);
+		}
+	}
+	rcu_read_unlock();
+}

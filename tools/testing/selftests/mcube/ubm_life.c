@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UBM's domains come and go: memory cgroups are made and removed while files are
+ * read in them, file systems are unmounted, and UBM is switched on and off all the
+ * time.  A guest fails the test if its kernel complains.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+#include "ubm_lib.h"
+
+#define LIMIT_MIB	4L
+#define FILE_MIB	6L
+#define XFS_MOUNT	"/tmp/mcube-ubm-xfs"
+#define ROUNDS		25
+
+FIXTURE(ubm_life) {
+	struct ubm_setup setup;
+	char file[160];
+	pid_t toggler;
+};
+
+FIXTURE_VARIANT(ubm_life) {
+	const char *lru_gen;
+};
+
+FIXTURE_VARIANT_ADD(ubm_life, classic) {
+	.lru_gen = "n",
+};
+
+FIXTURE_VARIANT_ADD(ubm_life, mglru) {
+	.lru_gen = "y",
+};
+
+/* A file without blocks; its pages are cached like all others. */
+static int make_hole(const char *path, long mib)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ftruncate(fd, mib * MIB) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+FIXTURE_SETUP(ubm_life)
+{
+	const char *why = ubm_begin(&self->setup, variant->lru_gen);
+
+	if (why)
+		SKIP(return, "%s", why);
+	snprintf(self->file, sizeof(self->file), "%s/mcube-hole", self->setup.dir);
+	ASSERT_EQ(0, make_hole(self->file, FILE_MIB));
+}
+
+FIXTURE_TEARDOWN_PARENT(ubm_life)
+{
+	unlink(self->file);
+	EXPECT_EQ(0, ubm_end(&self->setup));
+}
+
+static int read_twice(void *file)
+{
+	return ubm_read_once(file, UBM_PAGES(FILE_MIB)) ?:
+	       ubm_read_once(file, UBM_PAGES(FILE_MIB));
+}
+
+static pid_t start_toggling(long delay)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	for (;;) {
+		mcube_write(MCUBE_UBM "enabled", "1");
+		usleep(delay);
+		mcube_write(MCUBE_UBM "enabled", "0");
+		usleep(delay / 4);
+	}
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+TEST_F_TIMEOUT(ubm_life, domains_of_short_lived_cgroups, 600)
+{
+	long before = ubm_stat("domains");
+	int i, n;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+		ASSERT_EQ(0, ubm_run(UBM_CGROUP, read_twice, self->file));
+		ASSERT_EQ(0, ubm_rmdir(UBM_CGROUP));
+	}
+	n = ubm_stat("domains") - before;
+	TH_LOG("%d domains of %d cgroups", n, ROUNDS);
+	EXPECT_LE(ROUNDS / 2, n);
+}
+
+TEST_F_TIMEOUT(ubm_life, toggling_and_short_lived_cgroups, 600)
+{
+	pid_t toggler = start_toggling(40000), beside;
+	long before = ubm_stat("domains");
+	int i;
+
+	ASSERT_LT(0, toggler);
+	for (i = 0; i < ROUNDS; i++) {
+		EXPECT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+		EXPECT_EQ(0, ubm_cgroup(UBM_BESIDE, LIMIT_MIB, 0));
+		beside = ubm_start(UBM_BESIDE, read_twice, self->file);
+		EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_twice, self->file));
+		EXPECT_EQ(0, ubm_finish(beside));
+		EXPECT_EQ(0, ubm_rmdir(UBM_CGROUP));
+		EXPECT_EQ(0, ubm_rmdir(UBM_BESIDE));
+	}
+	stop(toggler);
+	EXPECT_EQ(0, mcube_write(MCUBE_UBM "enabled", "0"));
+	EXPECT_LT(before, ubm_stat("domains"));
+}
+
+/* A file system goes while UBM knows its files. */
+TEST_F_TIMEOUT(ubm_life, unmount_after_reading, 600)
+{
+	bool mounted = false;
+	const char *dir = mcube_xfs(XFS_MOUNT, &mounted);
+	char file[192];
+	pid_t beside;
+	int i;
+
+	if (!dir || !mounted)
+		SKIP(return, "no xfs on " MCUBE_DISK_XFS);
+	snprintf(file, sizeof(file), "%s/mcube-hole", dir);
+	ASSERT_EQ(0, make_hole(file, FILE_MIB));
+	ASSERT_EQ(0, umount(XFS_MOUNT));
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	ASSERT_EQ(0, ubm_cgroup(UBM_BESIDE, LIMIT_MIB, 0));
+	for (i = 0; i < ROUNDS; i++) {
+		mounted = false;
+		dir = mcube_xfs(XFS_MOUNT, &mounted);
+		ASSERT_NE(NULL, dir);
+		beside = ubm_start(UBM_BESIDE, read_twice, self->file);
+		EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_twice, file));
+		/* UBM holds no reference of an inode. */
+		EXPECT_EQ(0, umount(XFS_MOUNT));
+		EXPECT_EQ(0, ubm_finish(beside));
+	}
+}
+
+/* A cgroup goes while its pages stay, and others read them. */
+TEST_F_TIMEOUT(ubm_life, pages_outlive_their_cgroup, 300)
+{
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	ASSERT_EQ(0, ubm_cgroup(UBM_BESIDE, LIMIT_MIB, 0));
+	ASSERT_EQ(0, ubm_run(UBM_CGROUP, read_twice, self->file));
+	ASSERT_LT(0, ubm_cached(self->file, 0, UBM_PAGES(FILE_MIB)));
+	ASSERT_EQ(0, ubm_rmdir(UBM_CGROUP));
+	EXPECT_EQ(0, ubm_run(UBM_BESIDE, read_twice, self->file));
+	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "3"));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UBM under the limit of a memory cgroup, with the classic LRU lists and with
+ * MGLRU: loops need fewer reads of the device than with UBM off, a stream does not
+ * push a loop out, and pages that are not UBM's stay alone: mapped, dirty, mlocked,
+ * protected by memory.min.
+ *
+ * A loop is a file on the disk, whose reads the disk counts.  Streams are holes:
+ * their pages fill memory and cost no read.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+#include "ubm_lib.h"
+
+#define LIMIT_MIB	24L
+#define LOOP_MIB	32L	/* does not fit */
+#define SMALL_MIB	16L	/* fits, but not beside a stream */
+#define LEARN		4	/* passes in which UBM learns the loop */
+#define PASSES		4	/* passes that count */
+#define STREAM_TIMES	4	/* pages of the stream for a page of the loop */
+#define CHUNK		16
+#define INNER		UBM_CGROUP "/inner"
+#define PROTECTED	UBM_CGROUP "/protected"
+
+FIXTURE(ubm_loop) {
+	struct ubm_setup setup;
+	char loop[160], stream[160];
+};
+
+FIXTURE_VARIANT(ubm_loop) {
+	const char *lru_gen;
+};
+
+FIXTURE_VARIANT_ADD(ubm_loop, classic) {
+	.lru_gen = "n",
+};
+
+FIXTURE_VARIANT_ADD(ubm_loop, mglru) {
+	.lru_gen = "y",
+};
+
+FIXTURE_SETUP(ubm_loop)
+{
+	const char *why = ubm_begin(&self->setup, variant->lru_gen);
+
+	if (why)
+		SKIP(return, "%s", why);
+	snprintf(self->loop, sizeof(self->loop), "%s/mcube-loop", self->setup.dir);
+	snprintf(self->stream, sizeof(self->stream), "%s/mcube-stream", self->setup.dir);
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+}
+
+FIXTURE_TEARDOWN_PARENT(ubm_loop)
+{
+	ubm_rmdir(INNER);
+	ubm_rmdir(PROTECTED);
+	unlink(self->loop);
+	unlink(self->stream);
+	EXPECT_EQ(0, ubm_end(&self->setup));
+}
+
+/* What a process in the cgroup does; @reads is shared with the parent. */
+struct job {
+	const char *loop, *stream;
+	size_t pages;
+	int passes;
+	long *reads;
+};
+
+/* Read the loop, and count the reads of the passes after the first ones. */
+static int loop_alone(void *arg)
+{
+	struct job *job = arg;
+	long before = 0;
+	int i, ret = 0;
+
+	for (i = 0; i < LEARN + PASSES && !ret; i++) {
+		if (i == LEARN)
+			before = ubm_device_pages();
+		ret = ubm_read_once(job->loop, job->pages);
+	}
+	*job->reads = ubm_device_pages() - before;
+	return ret;
+}
+
+static int read_chunks(int fd, size_t at, size_t nr)
+{
+	static char chunk[CHUNK * PAGE_SIZE_];
+
+	for (; nr; nr--, at++)
+		if (pread(fd, chunk, sizeof(chunk), at * sizeof(chunk)) != sizeof(chunk))
+			return -EIO;
+	return 0;
+}
+
+/* A chunk of the loop, then some of a stream that never comes back. */
+static int loop_beside_stream(void *arg)
+{
+	int loop, stream, i, ret = 0;
+	struct job *job = arg;
+	size_t at, n = 0;
+	long before = 0;
+
+	stream = open(job->stream, O_RDONLY);
+	for (i = 0; i < LEARN + PASSES && !ret; i++) {
+		if (i == LEARN)
+			before = ubm_device_pages();
+		loop = open(job->loop, O_RDONLY);
+		for (at = 0; at < job->pages / CHUNK && !ret; at++, n += STREAM_TIMES)
+			ret = read_chunks(loop, at, 1) ?:
+			      read_chunks(stream, n, STREAM_TIMES);
+		close(loop);
+	}
+	close(stream);
+	*job->reads = ubm_device_pages() - before;
+	return ret;
+}
+
+/* Pages that the device reads while a job runs with UBM off or on. */
+static long reads_of(struct __test_metadata *_metadata, const char *on,
+		     int (*run)(void *), struct job *job)
+{
+	job->reads = mcube_map_anon(1);
+	EXPECT_NE(NULL, job->reads);
+	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "3"));
+	EXPECT_EQ(0, mcube_write(MCUBE_UBM "enabled", on));
+	EXPECT_EQ(0, ubm_run(UBM_CGROUP, run, job));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+	return *job->reads;
+}
+
+TEST_F_TIMEOUT(ubm_loop, needs_fewer_reads, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(LOOP_MIB) };
+	long off, on, held = ubm_stat("held"), proposed = ubm_stat("proposed");
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	off = reads_of(_metadata, "0", loop_alone, &job);
+	EXPECT_EQ(held, ubm_stat("held"));
+	on = reads_of(_metadata, "1", loop_alone, &job);
+	TH_LOG("%ld pages read with UBM off, %ld with UBM on, of %ld", off, on,
+	       PASSES * (long)job.pages);
+	TH_LOG("%ld times held, %ld pages proposed", ubm_stat("held") - held,
+	       ubm_stat("proposed") - proposed);
+	/* With an LRU list nearly all pages leave before they come again. */
+	EXPECT_LT(PASSES * (long)job.pages / 2, off);
+	EXPECT_LT(on, off * 3 / 4);
+	EXPECT_LT(proposed, ubm_stat("proposed"));
+}
+
+TEST_F_TIMEOUT(ubm_loop, stays_beside_a_stream, 300)
+{
+	struct job job = {
+		.loop = self->loop, .stream = self->stream,
+		.pages = UBM_PAGES(SMALL_MIB),
+	};
+	long off, on;
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	ASSERT_EQ(0, close(open(self->stream, O_RDWR | O_CREAT, 0600)));
+	ASSERT_EQ(0, truncate(self->stream, (LEARN + PASSES) * STREAM_TIMES *
+			      job.pages * PAGE_SIZE_));
+	off = reads_of(_metadata, "0", loop_beside_stream, &job);
+	on = reads_of(_metadata, "1", loop_beside_stream, &job);
+	TH_LOG("%ld pages read with UBM off, %ld with UBM on, of %ld", off, on,
+	       PASSES * (long)job.pages);
+	/* The loop fits, so a tenth of its pages may be missed at most. */
+	EXPECT_LT(on, PASSES * (long)job.pages / 10);
+	EXPECT_LE(on, off);
+}
+
+/* Pages that fit in memory are no concern of UBM. */
+TEST_F_TIMEOUT(ubm_loop, fits_and_is_not_noted, 120)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(4L) };
+	long noted, reads;
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	noted = ubm_stat("noted");
+	reads = reads_of(_metadata, "1", loop_alone, &job);
+	EXPECT_EQ(0, reads);
+	EXPECT_EQ(noted, ubm_stat("noted"));
+}
+
+/* Pages of the loop from @at on, mapped. */
+static char *map_part(const char *path, size_t at, size_t pages, int prot)
+{
+	int fd = open(path, prot & PROT_WRITE ? O_RDWR : O_RDONLY);
+	char *p = mmap(NULL, pages * PAGE_SIZE_, prot, MAP_SHARED, fd, at * PAGE_SIZE_);
+
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Mlocked pages stay; written pages keep what was written. */
+static int loop_over_locked(void *arg)
+{
+	size_t at, part = UBM_PAGES(1L), half;
+	struct job *job = arg;
+	char *locked, *dirty;
+	long reads;
+	int ret;
+
+	half = job->pages / 2;
+	locked = map_part(job->loop, half, part, PROT_READ);
+	dirty = map_part(job->loop, half + part, part, PROT_READ | PROT_WRITE);
+	if (!locked || !dirty || mlock(locked, part * PAGE_SIZE_))
+		return -ENOMEM;
+	for (at = 0; at < part; at++)
+		dirty[at * PAGE_SIZE_] = 'd';
+	job->reads = &reads;
+	ret = loop_alone(job);
+	if (ret)
+		return ret;
+	if (ubm_cached(job->loop, half, part) != (long)part)
+		return -EFAULT;
+	for (at = 0; at < part; at++)
+		if (dirty[at * PAGE_SIZE_] != 'd')
+			return -EIO;
+	return 0;
+}
+
+TEST_F_TIMEOUT(ubm_loop, leaves_locked_and_dirty_pages, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(LOOP_MIB) };
+	char page[PAGE_SIZE_];
+	size_t at, first = UBM_PAGES(LOOP_MIB) / 2 + UBM_PAGES(1L);
+	int fd;
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_run(UBM_CGROUP, loop_over_locked, &job));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+	/* What was written reached the disk. */
+	sync();
+	ASSERT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "3"));
+	fd = open(self->loop, O_RDONLY);
+	for (at = first; at < first + UBM_PAGES(1L); at++) {
+		ASSERT_EQ((ssize_t)sizeof(page),
+			  pread(fd, page, sizeof(page), at * PAGE_SIZE_));
+		ASSERT_EQ('d', page[0]);
+	}
+	close(fd);
+}
+
+static int read_once(void *arg)
+{
+	struct job *job = arg;
+
+	return ubm_read_once(job->stream, job->pages);
+}
+
+/* The parent has the limit; one child loops, the other is protected. */
+TEST_F_TIMEOUT(ubm_loop, honours_memory_min, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(LOOP_MIB) };
+	struct job once = { .stream = self->stream, .pages = UBM_PAGES(8L) };
+	long reads;
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	ASSERT_EQ(0, ubm_write_file(self->stream, once.pages));
+	ASSERT_EQ(0, mcube_write(UBM_CGROUP "/cgroup.subtree_control", "+memory"));
+	ASSERT_EQ(0, ubm_cgroup(INNER, 0, 0));
+	ASSERT_EQ(0, ubm_cgroup(PROTECTED, 0, 10));
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_run(PROTECTED, read_once, &once));
+	ASSERT_EQ((long)once.pages, ubm_cached(self->stream, 0, once.pages));
+	job.reads = &reads;
+	ASSERT_EQ(0, ubm_run(INNER, loop_alone, &job));
+	EXPECT_EQ((long)once.pages, ubm_cached(self->stream, 0, once.pages));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+	EXPECT_EQ(0, ubm_rmdir(INNER));
+	EXPECT_EQ(0, ubm_rmdir(PROTECTED));
+}
+
+/* Memory of a program takes the place of held pages. */
+static int loop_and_grow(void *arg)
+{
+	size_t pages = UBM_PAGES(LIMIT_MIB) * 7 / 8, at;
+	struct job *job = arg;
+	long reads;
+	char *p;
+	int ret;
+
+	job->reads = &reads;
+	ret = loop_alone(job);
+	p = mcube_map_anon(pages);
+	if (ret || !p)
+		return -ENOMEM;
+	for (at = 0; at < pages; at++)
+		p[at * PAGE_SIZE_] = 1;
+	return loop_alone(job);
+}
+
+TEST_F_TIMEOUT(ubm_loop, gives_way_to_memory_of_programs, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(LOOP_MIB) };
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_run(UBM_CGROUP, loop_and_grow, &job));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom_kill"));
+}
+
+TEST_HARNESS_MAIN
