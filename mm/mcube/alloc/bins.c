@@ -176,10 +176,18 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 }
 
 /* By level, what a frame that reaches the level adds to the counts of groups. */
-#define UP_TO(level)	[level] = { .nr = { [0 ... (level)] = 1 } }
 static const union mcube_bins_groups one_more[MCUBE_MAX_ORDER + 1] = {
-	UP_TO(0), UP_TO(1), UP_TO(2), UP_TO(3), UP_TO(4), UP_TO(5), UP_TO(6),
-	UP_TO(7), UP_TO(8), UP_TO(9), UP_TO(10),
+	{ .nr = { 1 } },
+	{ .nr = { 1, 1 } },
+	{ .nr = { 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
 };
 
 /*

@@ -170,8 +170,8 @@ struct mcube_zone_cpu {
  * @zone: the zone.
  * @cpu: what each CPU has of the zone.
  * @open: containers may be taken; guarded by zone->lock.
- * @nr_exhausted: number of bits set in @exhausted, and of colors in
- *                @large.exhausted: what a free looks at.
+ * @nr_exhausted: number of bits set in @exhausted, and of exhausted colors in
+ *                @large: what a free looks at.
  * @exhausted: keys for which the last full search found no frame.
  * @unseen: exhausted keys for which blocks were taken since; these containers
  *          may have frames that no search has seen.

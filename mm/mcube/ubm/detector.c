@@ -422,7 +422,7 @@ static u32 confirm(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 }
 
 /* How well a note continues a stream: from the next page on, nearly, or not at all. */
-enum match { NO_MATCH, NEARLY, EXACTLY };
+enum match { MATCH_NONE, MATCH_NEAR, MATCH_EXACT };
 
 static enum match match(const struct mcube_ubm_rules *rules, u32 next, u32 first,
 			u32 prev)
@@ -431,8 +431,8 @@ static enum match match(const struct mcube_ubm_rules *rules, u32 next, u32 first
 		       first - next <= 1U << rules->chunk_shift;
 
 	if (first != next && !went_on)
-		return distance(first, next) <= rules->gap ? NEARLY : NO_MATCH;
-	return EXACTLY;
+		return distance(first, next) <= rules->gap ? MATCH_NEAR : MATCH_NONE;
+	return MATCH_EXACT;
 }
 
 /* The run that is continued best. */
@@ -444,8 +444,8 @@ static u32 followed(const struct mcube_ubm_runs *runs,
 	u32 id, best = MCUBE_UBM_NONE;
 	enum match m;
 
-	*found = NO_MATCH;
-	for (id = trail->runs; id != MCUBE_UBM_NONE && *found < EXACTLY; id = r->next) {
+	*found = MATCH_NONE;
+	for (id = trail->runs; id != MCUBE_UBM_NONE && *found < MATCH_EXACT; id = r->next) {
 		r = run_at(runs, id);
 		m = match(&runs->rules, r->cursor, first, prev);
 		if (m <= *found)
@@ -467,8 +467,8 @@ static u32 cursor_of(const struct mcube_ubm_runs *runs,
 	u32 i, best = MCUBE_UBM_CURSORS;
 	enum match m;
 
-	*found = NO_MATCH;
-	for (i = 0; i < MCUBE_UBM_CURSORS && *found < EXACTLY; i++) {
+	*found = MATCH_NONE;
+	for (i = 0; i < MCUBE_UBM_CURSORS && *found < MATCH_EXACT; i++) {
 		/* Back to the start is a new beginning. */
 		if (c[i].next == c[i].start || first <= c[i].start)
 			continue;

@@ -148,8 +148,9 @@ ubm_live()
 	pid=$!
 	run mcube ubm watch --seconds 15 --interval 3 --json
 	holds "ubm watch: the cgroup, its references and a loop" '
-		len(d) >= 4 and [x["references"] for x in d[-1]["domains"] if x["cgroup"] == "/rec"][0]
-		> 3072 and any(x["loop"] > 100 for x in d[-1]["domains"] if x["cgroup"] == "/rec")'
+		len(d) >= 4
+		and [x["references"] for x in d[-1]["domains"] if x["cgroup"] == "/rec"][0] > 3072
+		and any(x["loop"] > 100 for x in d[-1]["domains"] if x["cgroup"] == "/rec")'
 	run mcube ubm --cgroup /rec --json
 	holds "ubm status: runs" 'any(r["class"] == "loop" and r["period"] > 0 for r in d["runs"])
 		and all(0 <= r["held"] <= r["end"] - r["start"] for r in d["runs"])'
@@ -197,7 +198,8 @@ END
 	around=$(cat /sys/kernel/debug/fault_around_bytes)
 	recorded --paths --exact-faults -- python3 /tmp/touch.py
 	holds "record: each page that is touched by a fault" '
-		d["references"] == 4 and d["ranges"] == {"f": 4} and d["files"][0]["path"] == "/mnt/b"'
+		d["references"] == 4 and d["ranges"] == {"f": 4}
+		and d["files"][0]["path"] == "/mnt/b"'
 	zcat /tmp/t.gz >/tmp/t
 	grep -q "^0 300 1 f$" /tmp/t && grep -q "^# program: python3 /tmp/touch.py$" /tmp/t
 	result "record: pages and paths"
@@ -229,7 +231,8 @@ END
 		and [r["misses"] for r in d["rows"][2:]] == [3072] * 2
 		and [r["hits"] for r in d["rows"][2:]] == [3 * 3072] * 2
 		and all(r["misses"] > 2 * 3072 and r["cache_pages"] < 2048 for r in d["rows"][:2])
-		and all(r["exact"] and abs(r["device_pages"] - r["misses"]) < 100 for r in d["rows"])'
+		and all(r["exact"] for r in d["rows"])
+		and all(abs(r["device_pages"] - r["misses"]) < 100 for r in d["rows"])'
 	[ "$(cat /sys/kernel/mm/lru_gen/enabled)" = "$gen" ] && [ ! -e /mnt/mcube-replay ] &&
 		[ -z "$(ls -d /sys/fs/cgroup/mcube-replay* 2>/dev/null)" ]
 	result "replay: all is as before"

@@ -14,7 +14,14 @@ static struct mcube_ubm_verdict verdict;
 static struct mcube_ubm_tuning tuning;
 
 /* The pages in memory: when they were used last; 0 if the page is not there. */
-static struct { u64 stamp[FILES][PAGES]; u32 used, size; u64 now; } cache;
+struct cache {
+	u64 stamp[FILES][PAGES];
+	u32 used, size;
+	u64 now;
+};
+
+static struct cache cache;
+
 static u32 files, file_pages;
 
 static const struct mcube_ubm_tuning by_page = {
