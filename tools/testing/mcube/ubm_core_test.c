@@ -21,12 +21,12 @@ struct cache {
 };
 
 static struct cache cache;
-
 static u32 files, file_pages;
 
 static const struct mcube_ubm_tuning by_page = {
 	.rules = { .gap = 4, .min = 8, .age = 6 }, .guard = true,
 };
+
 static const struct mcube_ubm_tuning by_chunk = MCUBE_UBM_TUNING_DEFAULT;
 
 static void begin(u32 size, u32 nr_files, const struct mcube_ubm_tuning *t)
