@@ -20,9 +20,9 @@ import lab  # first: it makes the other packages importable
 from lib import ui
 from lib.modelled import Model, machines
 from qemu import CPU
-from rocs import guest, loads, mixed, picture, programs
+from rocs import guest, loads, mixed, phases, picture, programs
 
-PARTS = {"loads": loads, "programs": programs, "mixed": mixed}
+PARTS = {"loads": loads, "programs": programs, "mixed": mixed, "phases": phases}
 
 
 def arguments():

@@ -6,7 +6,7 @@ The free memory that a test finds, and the size of its pieces, depends on what r
 boot. Each test therefore has a guest of its own, and cases that fill memory have guests
 of their own too. Tests of input change no memory and share a guest. As a command:
 
-    guests_kselftest.py [--nodes N] [TEST ...]
+    guests_kselftest.py [--nodes N] [--debug] [TEST ...]
     guests_kselftest.py --fuzz MINUTES [--nodes N]
 
 Variables MCUBE_FUZZ_* of the environment reach the guests, see mcube_fuzz.c.
@@ -24,7 +24,7 @@ import kbuild
 from lib import ktap, ui
 from lib.source import TREE
 from lib.ui import BUILD, Failure
-from qemu import Guest, image
+from qemu import Guest, image, kibibytes
 
 SELFTESTS = "tools/testing/selftests/mcube"
 # These need a modelled machine; guests_model.py runs them.
@@ -178,17 +178,23 @@ def jobs(folder, names):
     return out + ([Job(folder, "input", shared)] if shared else [])
 
 
-def on_nodes(job, nodes):
+def on_nodes(job, nodes, debug=False):
     """Run a job on a machine with so many nodes."""
     name = f"{nodes}node-{job.name}"
     mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(name, p)), "512M")
     # A thousand times under load, for one guest; it takes a minute.
     env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
+    if debug:
+        # Shadow memory takes an eighth, red zones and quarantine take more.
+        mem = f"{2 * kibibytes(mem) // 1024}M"
+        return job.run(f"kselftest-debug-{name}", f"debug kernel, {nodes} node{'s' * (nodes > 1)}",
+                       {"MCUBE_TOGGLES": 50}, flavor="debug", smp=4, mem=mem, nodes=nodes,
+                       multi=True)
     return job.run(f"kselftest-{name}", f"{nodes} node{'s' * (nodes > 1)}", env, smp=4,
                    mem=mem, nodes=nodes, below_4g=BELOW_4G.get(name))
 
 
-def plain(nodes=(1, 2), chosen=(), others=()):
+def plain(nodes=(1, 2), chosen=(), others=(), debug=False):
     """All tests of a plain machine or those chosen, and other functions beside them."""
     folder, names = install()
     for name in chosen:
@@ -196,7 +202,7 @@ def plain(nodes=(1, 2), chosen=(), others=()):
             raise Failure(f"there is no kselftest '{name}' for a plain machine",
                           f"choose from: {' '.join(n for n in names if n not in MODELLED)}")
     todo = jobs(folder, chosen or [n for n in names if n not in MODELLED])
-    return guests.together(*others, *(lambda j=j, n=n: on_nodes(j, n)
+    return guests.together(*others, *(lambda j=j, n=n: on_nodes(j, n, debug)
                                       for j in todo for n in nodes))
 
 
@@ -240,6 +246,8 @@ def run():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("test", nargs="*", help="default: all")
     parser.add_argument("--nodes", type=int, help="NUMA nodes (default: 1, and then 2)")
+    parser.add_argument("--debug", action="store_true",
+                        help="on the debug kernel, with twice the memory")
     parser.add_argument("--fuzz", type=float, metavar="MINUTES",
                         help="random sequences of writes on the debug kernel")
     args = parser.parse_args()
@@ -247,7 +255,7 @@ def run():
     if args.fuzz:
         return guests.report(guests.together(*(lambda n=n: fuzzed(args.fuzz, n)
                                                for n in nodes)))
-    return guests.report(plain(nodes, args.test))
+    return guests.report(plain(nodes, args.test, debug=args.debug))
 
 
 if __name__ == "__main__":

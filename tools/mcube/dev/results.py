@@ -252,7 +252,8 @@ def rocs(data):
     """bench-rocs."""
     share = lambda r, *keys: functools.reduce(lambda x, k: x[k], keys, r)  # noqa: E731
     percent = lambda *keys: lambda r: f"{share(r, *keys):.1%}"  # noqa: E731
-    rows = {p: [r for r in data["rows"] if r["part"] == p] for p in ("loads", "programs", "mixed")}
+    rows = {p: [r for r in data["rows"] if r["part"] == p]
+            for p in ("loads", "programs", "mixed", "phases")}
     out = ["Modelled machines, simulated. *hop*: memory hops over the colors that are not "
            "reserved, nothing\nelse. *oracle*: the load itself puts its streamed arrays into the "
            "reserved colors. Each against all\npolicies off."]
@@ -285,6 +286,16 @@ def rocs(data):
                     "policy": "policy", "state": "state",
                     "Mcycles": lambda r: f"{r['cycles'] / 1e6:.2f}",
                     "MPKI": lambda r: f"{r['mpki']:.1f}"})]
+    if rows["phases"]:
+        out += ["``--part phases``: a load whose two arrays, one reused and one streamed, change "
+                "places from phase\nto phase. *work*: share of the phase until ROCS holds; "
+                "*hold*: gain from then on; *whole*: gain over\nall of the phase, with profile "
+                "and search. The first phase begins without ROCS.",
+                table(rows["phases"], {
+                    "phase": "phase", "work": percent("work"),
+                    "less time, hold": lambda r: "-" if r["hold_gain"] is None
+                    else f"{r['hold_gain']:.1%}",
+                    "less time, whole": percent("gain")})]
     return out + [pairs(plain(data["summary"])), pairs(plain(data["parameters"]))]
 
 
