@@ -58,8 +58,20 @@
 /* A loop that must shrink gives up so many pages per note. */
 #define SHRINK		256U
 
+/* Pages that a run proposes per note. */
+#define PROPOSE		1024U
+
 /* After so many notes that no stream went on, a file is random. */
 #define RANDOM		64
+
+/* Sequences return if plain LRU hits one in so many of their pages. */
+#define RETURN_PART	4
+
+/* What is known of that is halved after this part of the cache. */
+#define RETURN_AGE	8
+
+/* So many pages may have come in whose references are yet to come. */
+#define AHEAD		256U
 
 /* Chunks of a note that are looked at for the sample. */
 #define CHUNKS		1024
@@ -186,10 +198,51 @@ static u32 print(u32 hash, u32 page)
 	return hash_64(((u64)hash << 32 | page) ^ GOLDEN_RATIO_64, 32);
 }
 
+/*
+ * Are pages of sequences used again while plain LRU has them?  A file that is read
+ * whole looks like a sequence at first, also in a program that reads some of its
+ * files now and again.  Then sequences are like other pages, and stay in LRU order.
+ */
+static bool sequences_return(const struct mcube_ubm_core *core)
+{
+	return (u64)core->returned * RETURN_PART > core->first;
+}
+
+/*
+ * Pages that are read in the first pass that the domain knows of, and that had not to
+ * come in for it, are from before the time of the domain: if it is young, plain LRU
+ * has them as well.
+ */
+static void note_found(struct mcube_ubm_core *core, u32 refs, bool first_pass)
+{
+	u32 loaded = min_t(u64, core->missed - core->explained, refs);
+
+	core->explained = max(core->explained + loaded,
+			      core->missed - min_t(u64, core->missed, AHEAD));
+	if (!first_pass)
+		return;
+	if (core->now < core->capacity / 2)
+		core->returned += (refs - loaded) >> core->lru.shift;
+	if (core->first > core->capacity / RETURN_AGE >> core->lru.shift) {
+		core->first /= 2;
+		core->returned /= 2;
+	}
+}
+
+/* Passes over the run that was read; 0 for no run. */
+static u32 passes_of(const struct mcube_ubm_core *core,
+		     const struct mcube_ubm_touched *touched)
+{
+	return touched->nr ? core->table.runs.run[touched->run[0]].passes : 0;
+}
+
 /* Show the sampled pages to the ghost stacks. */
 static void sample(struct mcube_ubm_core *core, u32 hash,
 		   const struct mcube_ubm_touched *touched)
 {
+	u32 passes = passes_of(core, touched);
+	bool other = touched->class == MCUBE_UBM_OTHER ||
+		     (passes <= 2 && sequences_return(core));
 	u32 chunk_shift = core->tuning.rules.chunk_shift;
 	u32 last = touched->from + touched->refs - 1;
 	u32 chunk = touched->from >> chunk_shift, page, end, left;
@@ -206,7 +259,11 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 				core->lru_missed += 1ULL << core->lru.shift;
 			if (region == MCUBE_UBM_ABSENT)
 				mcube_ubm_guard_gain(&core->guard);
-			if (touched->class == MCUBE_UBM_OTHER)
+			if (passes == 1)
+				core->first++;
+			else if (passes == 2 && region < MCUBE_UBM_REGIONS)
+				core->returned++;
+			if (other)
 				mcube_ubm_ghost_ref(&core->other, print(hash, page));
 		}
 	}
@@ -218,12 +275,22 @@ static void propose(struct mcube_ubm_verdict *v, u32 from, u32 to)
 		v->propose[v->nr_propose++] = (struct mcube_ubm_range){ from, to };
 }
 
+/* A file that is read in order and at random: what looks like a run may be chance. */
+static bool is_mixed(const struct mcube_ubm_core *core,
+		     const struct mcube_ubm_trail *trail)
+{
+	u32 most = core->tuning.rules.mixed;
+
+	return most && trail->mixed > most;
+}
+
 /* Hold the first pages of a run, propose those that it has read beyond. */
-static void place(struct mcube_ubm_core *core, struct mcube_ubm_run *r,
-		  bool ended, struct mcube_ubm_verdict *v)
+static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *trail,
+		  struct mcube_ubm_run *r, bool ended,
+		  struct mcube_ubm_verdict *v)
 {
 	struct mcube_ubm_runs *runs = &core->table.runs;
-	u32 lag = ended ? 0 : core->tuning.lag, held = r->held, want, to;
+	u32 lag = ended ? 0 : core->tuning.lag, held = r->held, want, from, to;
 
 	to = r->cursor - min(lag, r->cursor - r->start);
 	if (r->class == MCUBE_UBM_LOOP) {
@@ -237,10 +304,13 @@ static void place(struct mcube_ubm_core *core, struct mcube_ubm_run *r,
 			mcube_ubm_run_hold(runs, r, want);
 		/* What the loop gives up was read long ago, or in this pass. */
 		propose(v, r->start + want, min(r->start + held, to));
-	} else if (r->class == MCUBE_UBM_OTHER) {
+	} else if (r->class == MCUBE_UBM_OTHER || sequences_return(core) ||
+		   is_mixed(core, trail)) {
 		return;
 	}
-	propose(v, max(r->proposed, r->start + r->held), to);
+	/* A run may have pages that were read before the domain was made. */
+	from = max(r->start + r->held, to - min(to, PROPOSE));
+	propose(v, max(from, r->proposed), to);
 	r->proposed = max(r->proposed, to);
 }
 
@@ -262,6 +332,22 @@ static void age(struct mcube_ubm_core *core)
 		if (want < r->held)
 			mcube_ubm_run_hold(runs, r, want);
 	}
+}
+
+/*
+ * A domain is made when its memory is full, in the midst of a reader's pass over a
+ * file.  Take it that the pass began at the start of the file, or the first loop
+ * would be found a pass later than it could.
+ */
+static void assume_start(struct mcube_ubm_core *core,
+			 struct mcube_ubm_trail *trail, u32 first, u32 prev)
+{
+	if (!first || prev != first || core->now > core->capacity ||
+	    trail->runs != MCUBE_UBM_NONE || trail->cursor[0].next)
+		return;
+	trail->cursor[0] = (struct mcube_ubm_cursor){
+		.next = first, .began = (u32)core->now - first, .steps = 1,
+	};
 }
 
 /**
@@ -299,6 +385,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 			return;
 		weight = file->trail.shift;
 	}
+	assume_start(core, &file->trail, first, prev);
 	mcube_ubm_detect(&table->runs, &file->trail, first, nr, prev, eof, core->now,
 			 &touched);
 	file->trail.shift = file->trail.random >= RANDOM ? core->lru.shift : 0;
@@ -306,6 +393,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	verdict->class = touched.class;
 	verdict->refs = touched.refs << weight;
 	verdict->shift = file->trail.shift;
+	note_found(core, verdict->refs, passes_of(core, &touched) == 1);
 	sample(core, hash, &touched);
 	core->now += verdict->refs;
 	core->refs[touched.class] += verdict->refs;
@@ -318,7 +406,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 
 	for (i = 0; i < touched.nr; i++) {
 		run = &table->runs.run[touched.run[i]];
-		place(core, run, eof || i + 1 < touched.nr, verdict);
+		place(core, &file->trail, run, eof || i + 1 < touched.nr, verdict);
 		verdict->run = run;
 		verdict->changed = touched.changed >> i & 1;
 	}

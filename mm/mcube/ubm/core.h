@@ -36,7 +36,8 @@ struct mcube_ubm_tuning {
 
 /* For a kernel that notes references by chunks of 16 pages. */
 #define MCUBE_UBM_TUNING_DEFAULT {					\
-	.rules = { .gap = 4, .min = 8, .age = 12, .chunk_shift = 4 },	\
+	.rules = { .gap = 4, .min = 8, .age = 12, .mixed = 64,	\
+		   .chunk_shift = 4 },					\
 	.lag = 32,							\
 	.model = MCUBE_UBM_HISTOGRAM,					\
 	.guard = true,							\
@@ -82,9 +83,12 @@ struct mcube_ubm_verdict {
  * struct mcube_ubm_core - a domain
  * @tuning: what can be set.
  * @table: files and runs.
- * @other: ghost stack of the other references.
+ * @other: ghost stack of the other references, and of sequences if these return.
  * @other_refs: other references, halved with what the ghost stack has counted.
  * @lru: ghost stack of all references: what plain LRU would hit.
+ * @first: sampled references to pages of runs in their first pass.
+ * @returned: those that plain LRU hits, as the domain found out later.
+ * @explained: misses of pages that were referenced later.
  * @gain: marginal gain of the other pages.
  * @shares: sizes of the partitions.
  * @guard: bounds the harm.
@@ -101,6 +105,9 @@ struct mcube_ubm_core {
 	struct mcube_ubm_ghost other;
 	u64 other_refs;
 	struct mcube_ubm_ghost lru;
+	u32 first;
+	u32 returned;
+	u64 explained;
 	struct mcube_ubm_gain gain;
 	struct mcube_ubm_shares shares;
 	struct mcube_ubm_guard guard;

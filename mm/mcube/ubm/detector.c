@@ -351,6 +351,8 @@ static u32 advance(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 
 	r->last = now;
 	trail->random = 0;
+	if (trail->mixed)
+		trail->mixed--;
 	if (end > r->end && grows(runs, trail, id)) {
 		r->end = min(end, limit(runs, trail, id));
 		r->cursor = r->end;
@@ -496,6 +498,8 @@ static struct mcube_ubm_cursor *take_cursor(struct mcube_ubm_trail *trail, u32 a
 		};
 		if (trail->random < U8_MAX)
 			trail->random++;
+		if (trail->mixed < U8_MAX)
+			trail->mixed++;
 	}
 	memmove(c + 1, c, at * sizeof(*c));
 	c[0] = found;

@@ -46,6 +46,8 @@ enum mcube_ubm_class {
  * @min: pages that make a run.  A file that is read whole is a run at any size.
  * @age: a loop is dead when it has not been referenced for @age / 2 periods; until
  *       then a loop that is late counts as a loop of a longer period.
+ * @mixed: a file is read at random as well if struct mcube_ubm_trail::mixed is above;
+ *         0: never.
  * @chunk_shift: references are noted by chunks of 2^@chunk_shift pages; 0 if each
  *               page is noted.
  */
@@ -53,6 +55,7 @@ struct mcube_ubm_rules {
 	u32 gap;
 	u32 min;
 	u32 age;
+	u32 mixed;
 	u32 chunk_shift;
 };
 
@@ -112,6 +115,7 @@ struct mcube_ubm_cursor {
  * @runs: first run of the file, the most recently referenced run first.
  * @nr: number of runs.
  * @random: notes since a stream went on, up to 255.
+ * @mixed: streams that began less steps of streams that went on, 0 to 255.
  * @shift: the file is read at random: only sampled chunks are noted, and stand
  *         for 2^@shift; 0 if all are noted.
  */
@@ -120,6 +124,7 @@ struct mcube_ubm_trail {
 	u32 runs;
 	u8 nr;
 	u8 random;
+	u8 mixed;
 	u8 shift;
 };
 

@@ -143,6 +143,8 @@ u64 mcube_ubm_domain_id(const struct mcube_ubm_domain *d)
 void mcube_ubm_domain_resized(struct mcube_ubm_domain *d, unsigned long capacity)
 {
 	mcube_ubm_core_resize(d->core, capacity);
+	WRITE_ONCE(d->patience,
+		   min(capacity, (unsigned long)S32_MAX) * MCUBE_UBM_IDLE_CACHES);
 	WRITE_ONCE(d->quantum, clamp(capacity / 64, QUANTUM_MIN, QUANTUM_MAX));
 }
 

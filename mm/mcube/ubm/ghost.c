@@ -52,21 +52,24 @@
 /* Regions move by so many entries for each reference. */
 #define MOVES	2
 
+/* All regions are looked at once in so many references. */
+#define SETTLE	8
+
 /**
  * mcube_ubm_ghost_shift() - the rate of the sample for a cache
  * @pages: pages of the cache.
  *
- * Return: one in 2^shift chunks is sampled, so that 2048 to 4095 entries stand
- * for the cache; caches from 2^18 pages on have one in 64 chunks and more entries,
- * caches beyond 2^21 pages 16384 to 32767 entries.
+ * Return: one in 2^shift chunks is sampled, so that 1024 to 2047 entries stand for the
+ * cache; caches from 2^17 pages on have one in 64 chunks and more entries, caches
+ * beyond 2^21 pages 16384 to 32767 entries.
  */
 unsigned int mcube_ubm_ghost_shift(u32 pages)
 {
 	unsigned int log = ilog2(pages | 1);
 
-	if (log <= 11)
+	if (log <= 10)
 		return 0;
-	return log <= 20 ? min(log - 11, 6U) : log - 14;
+	return log <= 20 ? min(log - 10, 6U) : log - 14;
 }
 
 /**
@@ -255,13 +258,13 @@ static void rise(struct mcube_ubm_ghost *g, unsigned int r, u16 i)
 	g->entry[i].region = r;
 }
 
-/* Let the regions have their sizes, or come closer. */
-static void settle(struct mcube_ubm_ghost *g)
+/* Let the regions before @end have their sizes, or come closer. */
+static void settle(struct mcube_ubm_ghost *g, unsigned int end)
 {
 	u16 above = NONE;
 	unsigned int r, moves;
 
-	for (r = 0; r < MCUBE_UBM_REGIONS - 1; r++) {
+	for (r = 0; r < end; r++) {
 		for (moves = 0; moves < MOVES && g->count[r] > g->target[r]; moves++)
 			sink(g, r);
 		if (g->count[r])
@@ -273,13 +276,19 @@ static void settle(struct mcube_ubm_ghost *g)
 	}
 }
 
-/* Put an entry on top, and let the stack have its depth. */
-static void put(struct mcube_ubm_ghost *g, u16 i)
+/*
+ * Put an entry on top that came from @region, and let the stack have its depth.  The
+ * regions beyond have what they had.  Now and then they are looked at as well, as the
+ * sizes may have changed.
+ */
+static void put(struct mcube_ubm_ghost *g, u16 i, unsigned int region)
 {
 	unsigned int moves;
 
 	push(g, i);
-	settle(g);
+	if (!(++g->puts % SETTLE))
+		region = MCUBE_UBM_REGIONS;
+	settle(g, min(region, MCUBE_UBM_REGIONS - 1U));
 	for (moves = 0; moves < MOVES && g->nr > max(g->size, 1U); moves++) {
 		i = drop_oldest(g);
 		g->entry[i].next = g->free;
@@ -295,7 +304,7 @@ static void add(struct mcube_ubm_ghost *g, u32 print, bool loaded)
 	g->entry[i].loaded = loaded;
 	g->entry[i].next = *slot;
 	*slot = i;
-	put(g, i);
+	put(g, i, MCUBE_UBM_REGIONS);
 }
 
 /**
@@ -310,20 +319,21 @@ static void add(struct mcube_ubm_ghost *g, u32 print, bool loaded)
 unsigned int mcube_ubm_ghost_ref(struct mcube_ubm_ghost *ghost, u32 print)
 {
 	u16 i = find(ghost, print);
-	unsigned int region;
+	unsigned int region, from;
 
 	if (i == NONE) {
 		add(ghost, print, false);
 		return MCUBE_UBM_ABSENT;
 	}
-	region = ghost->entry[i].region;
+	from = ghost->entry[i].region;
+	region = from;
 	if (ghost->entry[i].loaded)
 		region = MCUBE_UBM_LOADED;
 	else
 		ghost->hits[region] += 1ULL << ghost->shift;
 	ghost->entry[i].loaded = false;
 	unlink(ghost, i);
-	put(ghost, i);
+	put(ghost, i, from);
 	return region;
 }
 

@@ -102,6 +102,8 @@ struct mcube_ubm_cpu {
  * @rcu: frees the domain.
  * @cpu: see struct mcube_ubm_cpu.
  * @reclaimed: when reclaim came by last, in jiffies.
+ * @quiet: pages that were noted since then.
+ * @patience: so many of these, and nothing is noted until reclaim comes by.
  * @quantum: pages that a CPU may note before it tells the core.
  * @lock: protects what @core points to.  Taken for bounded work: a note, or a
  *        balance over the histograms.
@@ -113,14 +115,20 @@ struct mcube_ubm_domain {
 	struct rcu_head rcu;
 	struct mcube_ubm_cpu __percpu *cpu;
 	unsigned long reclaimed;
+	u32 quiet;
+	u32 patience;
 	u32 quantum;
 	struct mcube_ubm_core *core;
 
 	spinlock_t lock ____cacheline_aligned_in_smp;
 };
 
-/* A domain that has not reclaimed for so long has room for all its pages. */
-#define MCUBE_UBM_IDLE	(30 * HZ)
+/*
+ * A domain that has not reclaimed for so long has room for all its pages, and so has
+ * a domain in which meanwhile as many pages were read as its cache has, and again.
+ */
+#define MCUBE_UBM_IDLE		(30 * HZ)
+#define MCUBE_UBM_IDLE_CACHES	2
 
 /**
  * mcube_ubm_domain_idle() - have all pages of a domain room?
@@ -130,7 +138,8 @@ struct mcube_ubm_domain {
  */
 static inline bool mcube_ubm_domain_idle(const struct mcube_ubm_domain *d)
 {
-	return time_after(jiffies, READ_ONCE(d->reclaimed) + MCUBE_UBM_IDLE);
+	return READ_ONCE(d->quiet) > READ_ONCE(d->patience) ||
+	       time_after(jiffies, READ_ONCE(d->reclaimed) + MCUBE_UBM_IDLE);
 }
 
 extern struct mcube_ubm_domain __rcu *mcube_ubm_whole_system;

@@ -104,6 +104,8 @@ bool __mcube_ubm_holds(struct folio *folio, int priority)
 	} else {
 		if (READ_ONCE(d->reclaimed) != now)
 			WRITE_ONCE(d->reclaimed, now);
+		if (READ_ONCE(d->quiet))
+			WRITE_ONCE(d->quiet, 0);
 		held = priority >= KEPT_FROM && is_concern(folio) &&
 		       is_held(d, inode, folio->index);
 	}

@@ -111,6 +111,7 @@ static void hand_over(struct mcube_ubm_domain *d,
 			    refs->end - refs->first, refs->prev, refs->eof, v);
 	if (v->balanced)
 		mcube_ubm_domain_resized(d, mcube_ubm_domain_capacity(d->memcg));
+	WRITE_ONCE(d->quiet, d->quiet + min(v->refs, ~d->quiet));
 	trace(d, refs, v);
 	if (v->guard_changed && mcube_ubm_guard_on(&d->core->guard))
 		mcube_ubm_count(MCUBE_UBM_GUARDED, 1);

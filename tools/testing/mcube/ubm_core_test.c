@@ -191,6 +191,96 @@ TEST(a_stream_does_not_push_a_loop_out)
 	free(core);
 }
 
+/* The domain is made in the midst of a pass; the next pass is the second. */
+TEST(a_pass_that_has_begun_counts_as_a_pass)
+{
+	struct mcube_ubm_key key = key_of(0);
+	u32 hash = mcube_ubm_hash(&key), page, i;
+
+	begin(400, 1, &by_chunk);
+	for (i = 0; i < 2; i++) {
+		for (page = i ? 0 : 512; page < 1024; page += 16) {
+			mcube_ubm_core_note(core, &key, hash, page, 16, page ?: MCUBE_UBM_NO_PREV,
+					    page == 1008, &verdict);
+			/* What was read before the domain was made lies far behind. */
+			if (verdict.nr_propose)
+				EXPECT_LE(page, verdict.propose[0].from + 1024);
+		}
+	}
+	ASSERT_NE(verdict.run, NULL);
+	EXPECT_EQ(verdict.run->class, MCUBE_UBM_LOOP);
+	EXPECT_EQ(verdict.run->start, 0);
+	EXPECT_EQ(verdict.run->end, 1024);
+	EXPECT_EQ(verdict.run->period, 1024);
+	EXPECT_LT(300, verdict.run->held);
+	/* Later a reader may begin anywhere. */
+	key = key_of(1);
+	hash = mcube_ubm_hash(&key);
+	for (page = 512; page < 1024; page += 16)
+		mcube_ubm_core_note(core, &key, hash, page, 16, page, false, &verdict);
+	ASSERT_NE(verdict.run, NULL);
+	EXPECT_EQ(verdict.run->start, 512);
+	free(core);
+}
+
+/* Read a file of 8 pages whole.  Return: are its pages proposed? */
+static bool small_file(u32 file, bool in_memory)
+{
+	struct mcube_ubm_key key = key_of(file);
+	u32 hash = mcube_ubm_hash(&key);
+
+	if (!in_memory)
+		mcube_ubm_core_missed(core, hash, 0, 8);
+	mcube_ubm_core_note(core, &key, hash, 0, 8, MCUBE_UBM_NO_PREV, true, &verdict);
+	return verdict.nr_propose;
+}
+
+TEST(pages_of_sequences_stay_if_these_return)
+{
+	u32 i, proposed = 0;
+
+	/* Files that are not read again are proposed. */
+	begin(1024, FILES, &by_chunk);
+	for (i = 0; i < 64; i++)
+		proposed += small_file(i, false);
+	EXPECT_EQ(proposed, 64);
+	/* Then two of three are read again, a file after 24 others. */
+	for (proposed = 0; i < 256; i++) {
+		proposed += small_file(i, false);
+		if (i % 3)
+			small_file(i - 24, true);
+	}
+	EXPECT_LT(proposed, 100);
+	free(core);
+
+	/* Files that were in memory before the domain was made. */
+	begin(1024, FILES, &by_chunk);
+	for (i = 0, proposed = 0; i < 32; i++)
+		proposed += small_file(i, true);
+	EXPECT_EQ(proposed, 0);
+	free(core);
+}
+
+/* Much of a file is read at random, and now and then a page of a long sequence. */
+TEST(runs_of_mixed_files_are_not_proposed)
+{
+	struct mcube_ubm_key key = key_of(0);
+	u32 hash = mcube_ubm_hash(&key), i, page, proposed = 0;
+	struct mcube_ubm_tuning unguarded = by_chunk;
+
+	unguarded.guard = false;
+	begin(1024, 1, &unguarded);
+	for (i = 0; i < 2000; i++) {
+		page = i % 4 ? 5000 + get_random_u32_below(3000) : i / 4;
+		mcube_ubm_core_missed(core, hash, page, 1);
+		mcube_ubm_core_note(core, &key, hash, page, 1, MCUBE_UBM_NO_PREV, false,
+				    &verdict);
+		proposed += i > 1000 && verdict.nr_propose;
+	}
+	EXPECT_EQ(proposed, 0);
+	free(core);
+}
+
 /* Periods 150 and 600: the short loop is held whole, the long loop has what is left. */
 TEST(the_shorter_loop_is_held_first)
 {
@@ -288,6 +378,7 @@ TEST(proposed_pages_lag_behind_the_cursor)
 	core = calloc(1, mcube_ubm_core_bytes(4096));
 	mcube_ubm_core_init(core, 4096, &by_chunk);
 	for (i = 0; i < 1600; i += 16) {
+		mcube_ubm_core_missed(core, hash, i, 16);
 		mcube_ubm_core_note(core, &key, hash, i, 16, i ? i : MCUBE_UBM_NO_PREV,
 				    i == 1584, &verdict);
 		if (!verdict.nr_propose)

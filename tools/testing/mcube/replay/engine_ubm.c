@@ -12,6 +12,9 @@
  *   - Proposed pages go to the end of the LRU list, once they have been read.
  *   - A held page at the end of the list goes to its front instead of leaving.
  *
+ *   - Nothing is noted before the cache is full when the trace knows files, as a memory
+ *     cgroup has no domain before it reclaims.
+ *
  * What the kernel cannot do at once is not modelled: pages that are locked or dirty, the
  * second list, and readahead.
  */
@@ -98,6 +101,8 @@ static void ubm_note(void *cache, const struct replay_range *range)
 	c->left = range->nr;
 	c->verdict.nr_propose = 0;
 	p->prev = end;
+	if (c->trace->has_files && c->used < c->size)
+		return;
 	/* The trace tells no descriptors: a read elsewhere is by a descriptor that is new. */
 	if (prev != first && (prev != first + 1 || prev == p->size))
 		prev = MCUBE_UBM_NO_PREV;
@@ -160,7 +165,9 @@ static bool ubm_reference(void *cache, uint32_t page)
 	} else {
 		const struct replay_page *where = &c->trace->page[page];
 
-		mcube_ubm_core_missed(c->core, c->place[where->file].hash, where->index, 1);
+		if (!c->trace->has_files || c->used == c->size)
+			mcube_ubm_core_missed(c->core, c->place[where->file].hash,
+					      where->index, 1);
 		if (c->used == c->size)
 			evict(c);
 		else
