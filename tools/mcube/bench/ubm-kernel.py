@@ -9,6 +9,7 @@ LRU, and UBM on each. Parts:
                 run live in a cgroup: pages that the device read, requests, time
     prediction  references that were recorded of these programs are replayed in the kernel
                 and in user space: how far their hit ratios are apart, in points
+    cost        instructions of cached reads and of streams in memory cgroups, UBM off and on
 
     make bench-ubm-kernel
     make bench-ubm-kernel ARGS="--quick"
@@ -24,10 +25,10 @@ import lab  # first: it makes the other packages importable
 from lab import Failure
 from lib import ui
 from qemu import CPU
-from ubm import data, guest, live, prediction
+from ubm import cost, data, guest, live, prediction
 from ubm.record_traces import TRACES
 
-TARGETS = {"worst_loss": 0.02, "prediction_gap_max": 3.0}
+TARGETS = {"worst_loss": 0.02, "prediction_gap_max": 3.0, "cost_max": cost.COST}
 
 
 def arguments():
@@ -44,11 +45,12 @@ def arguments():
     parser.add_argument("--prediction-shares", nargs="+", type=float, metavar="SHARE",
                         default=list(prediction.SHARES), help="prediction: the same (default: "
                         f"{' '.join(map(str, prediction.SHARES))})")
-    parser.add_argument("--repeat", type=int, default=2, help="live: runs of each "
+    parser.add_argument("--repeat", type=int, default=3, help="live: runs of each "
                         "(default: %(default)s)")
-    parser.add_argument("--no-prediction", action="store_true", help="live only")
+    parser.add_argument("--no-prediction", action="store_true", help="leave this part out")
+    parser.add_argument("--no-cost", action="store_true", help="leave this part out")
     parser.add_argument("--quick", action="store_true",
-                        help="one run, one limit of memory, no cpp, two traces")
+                        help="one run, one limit of memory, no cpp, two traces, no cost")
     parser.add_argument("--kernel", help="bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for a guest")
@@ -60,6 +62,7 @@ def arguments():
         raise Failure("a share is not within 0 to 2", "give for example 0.5")
     if args.quick:
         args.repeat, args.shares, args.prediction_shares = 1, [0.6], [0.6]
+        args.no_cost = True
         args.programs = [p for p in args.programs if p != "cpp"] or args.programs
     return args
 
@@ -78,13 +81,15 @@ def run():
     args = arguments()
     lab.begin(args)
     ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
-    ran, replayed = {}, {}
+    ran, replayed, counted = {}, {}, {}
     traces = [] if args.no_prediction else chosen_traces(args)
     known = prediction.engines() if traces else set()
     disk = data.disk()
     jobs = live.jobs(args, disk, ran)
     if traces:
         jobs += prediction.jobs(args, disk, traces, replayed)
+    if not args.no_cost and set(args.policies) & set(live.STOCK):
+        jobs += cost.jobs(args, counted)
     steps = ui.Steps("bench-ubm-kernel", [f"{len(jobs)} guests, {args.jobs} at a time", "report"])
     steps(steps.names[0])
     lab.boot_all(jobs, args.jobs)
@@ -98,12 +103,16 @@ def run():
         summary |= prediction.summarize(replays)
     else:
         replays = []
+    costs = cost.rows_of(counted) if counted else []
+    if costs:
+        cost.show(costs)
+        summary |= cost.summarize(costs)
     png = lab.picture(live.draw(lab.pyplot(), rows), "ubm-kernel")
     path = lab.save("ubm-kernel", {
         "kind": "simulated", "qemu": lab.qemu_version(), "cpu": CPU, "repeat": args.repeat,
         "policies": list(ran), "rounds": {p: guest.ROUNDS[p][0] for p in args.programs},
         "needs_kib": {p: live.NEEDS[p] for p in args.programs},
-        "seconds_per_request": live.DEVICES, "quick": args.quick}, rows + replays,
+        "seconds_per_request": live.DEVICES, "quick": args.quick}, rows + replays + costs,
         {k: round(v, 5) for k, v in summary.items()})
     print()
     lab.verdicts(summary, {k: v for k, v in TARGETS.items() if k in summary})

@@ -64,36 +64,6 @@ static unsigned long zero_count(char *p)
 	return loop_count(p, PAGE / 64 + 1) - loop_count(p, 1) - 1;
 }
 
-static unsigned long movsb_count(char *to, const char *from, unsigned long n)
-{
-	unsigned long start = now();
-
-	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) :: "memory");
-	return now() - start;
-}
-
-static unsigned long movsq_count(char *to, const char *from, unsigned long n)
-{
-	unsigned long start = now();
-
-	asm volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) :: "memory");
-	return now() - start;
-}
-
-/*
- * See copy_user_generic(), arch/x86/lib/copy_user_64.S: rep movsq does not copy
- * the first eight bytes.
- */
-static unsigned long copy_count(char *to, const char *from)
-{
-	unsigned int a, b, c, d;
-
-	if (has_erms() ||
-	    (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1U << 4))
-		return movsb_count(to, from, PAGE) - movsb_count(to, from, 0);
-	return movsq_count(to, from, PAGE / 8 - 1) - movsq_count(to, from, 0);
-}
-
 static void drop(void)
 {
 	if (posix_fadvise(hole, 0, 0, POSIX_FADV_DONTNEED))

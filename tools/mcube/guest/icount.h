@@ -85,6 +85,36 @@ static inline unsigned long clear_count(char *p)
 			    stosq_count(p, PAGE / 8) - stosq_count(p, 0);
 }
 
+static inline unsigned long movsb_count(char *to, const char *from, unsigned long n)
+{
+	unsigned long start = now();
+
+	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) :: "memory");
+	return now() - start;
+}
+
+static inline unsigned long movsq_count(char *to, const char *from, unsigned long n)
+{
+	unsigned long start = now();
+
+	asm volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) :: "memory");
+	return now() - start;
+}
+
+/*
+ * See copy_user_generic(), arch/x86/lib/copy_user_64.S: rep movsq does not copy
+ * the first eight bytes.
+ */
+static inline unsigned long copy_count(char *to, const char *from)
+{
+	unsigned int a, b, c, d;
+
+	if (has_erms() ||
+	    (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1U << 4))
+		return movsb_count(to, from, PAGE) - movsb_count(to, from, 0);
+	return movsq_count(to, from, PAGE / 8 - 1) - movsq_count(to, from, 0);
+}
+
 /* Stay on one CPU, lock the program's memory, and test the counter. */
 static inline void icount_begin(void)
 {
