@@ -344,6 +344,54 @@ def ubm(data):
     return out
 
 
+def ubm_kernel(data):
+    """bench-ubm-kernel."""
+    live, predicted, cost = ([r for r in data["rows"] if r["part"] == part]
+                             for part in ("live", "prediction", "cost"))
+    policies = list(dict.fromkeys(r["policy"] for r in live))
+
+    def beside(rows, cell):
+        """A row for a program and a limit, with a cell of each policy."""
+        first = rows[0]
+        return {"program": first["program"], "MiB": f"{first['kib'] / 1024:.1f}"} | {
+            r["policy"]: cell(r) for r in rows}
+
+    def by_limit(cell):
+        """A table of all programs and limits."""
+        keys = list(dict.fromkeys((r["program"], r["share"]) for r in live))
+        rows = [beside([r for r in live if (r["program"], r["share"]) == k], cell) for k in keys]
+        return table(rows, {n: n for n in ("program", "MiB", *policies)})
+
+    def reads(row):
+        """Pages with their range, and what UBM saves."""
+        cut = f", {-100 * row['cut']:+.1f} %" if "cut" in row else ""
+        return f"{row['pages']:.0f} ({row['pages_max'] - row['pages_min']:.0f}){cut}"
+
+    out = ["Simulated: the kernel in QEMU, real programs in a memory cgroup. *ubm* and *ubm-mglru* "
+           "are UBM on the\nclassic lists and on MGLRU.", pairs(plain(data["summary"])),
+           "Pages that the device read: mean over limits of memory close to that of the first "
+           "columns (range).\nThe percentage is the difference from the same lists without UBM.",
+           by_limit(reads),
+           "Seconds, modelled: CPU time, and 5 ms for a request to the device.",
+           by_limit(lambda r: f"{r['elapsed_disk']:.2f}")]
+    if predicted:
+        out += ["Hit ratios of recorded references, in percent: of the kernel, and of the replay "
+                "in user space with\nas many pages as the kernel's cache had on average.  "
+                "Readahead is off.",
+                table(predicted, {"policy": "policy", "trace": "trace", "pages": "cache_pages",
+                                  "kernel": lambda r: f"{100 * r['kernel']:.2f}",
+                                  "replay": lambda r: f"{100 * r['predicted']:.2f}",
+                                  "gap": lambda r: f"{r['gap']:+.2f}"})]
+    if cost:
+        out += ["Instructions of a page read, with UBM off and on; the copy counts as one. Files "
+                "are holes: no\ndevice has a part. *small* is a memory cgroup of 16 MiB, *large* "
+                "of 64 MiB, *roomy* has no limit.\nStreams are read once; in *small* and *large* "
+                "each of their pages makes reclaim take a page.",
+                table(cost, {"cgroup": "cgroup", "read": "read", "off": "off", "on": "on",
+                             "on / off": lambda r: f"{r['ratio']:.4f}"})]
+    return out + [pairs(plain(data["parameters"]))]
+
+
 def selftests(data):
     """make mm-selftests."""
     return ("The upstream mm kselftests on three kernels: pass, fail or skip, and cases "
@@ -378,16 +426,18 @@ SECTIONS = {
     "srm": ("SRM-buffer on modelled machines", "make bench-srm", srm),
     "rocs": ("ROCS on modelled machines", "make bench-rocs", rocs),
     "ubm": ("Policies on traces", "make bench-ubm TRACES=DIR", ubm),
+    "ubm-kernel": ("Real programs in the kernel", "make bench-ubm-kernel", ubm_kernel),
     "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
 }
 
 
 # Document: (title, result files)
 DOCUMENTS = {
-    "results.rst": ("Results", [s for s in SECTIONS if s not in ("srm", "rocs", "ubm")]),
+    "results.rst": ("Results", [s for s in SECTIONS
+                                if s not in ("srm", "rocs", "ubm", "ubm-kernel")]),
     "results-srm.rst": ("Results of SRM-buffer", ["srm"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
-    "results-ubm.rst": ("Results of UBM", ["ubm"]),
+    "results-ubm.rst": ("Results of UBM", ["ubm", "ubm-kernel"]),
 }
 
 
