@@ -268,10 +268,16 @@ loop_memory()
 	done
 }
 
+# Where the host starves a guest, the fair server of the scheduler runs. It counts as a
+# task of its CPU, so sched_cpu_dying() of 6.12 warns that a CPU which goes offline just
+# then is "not properly vacated", and stops the server only after that.
 loop_cpu()
 {
 	n=$(grep -c ^processor /proc/cpuinfo)
 	[ "$n" -gt 1 ] || return
+	for server in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do
+		put 0 "$server"
+	done
 	while running; do
 		c=$(($(rnd $((n - 1))) + 1))
 		put 0 "$CPU/cpu$c/online" && echo >> "$WORK/count.cpu"
