@@ -143,6 +143,8 @@ ubm_live()
 	says "ubm on" 0 "UBM is on"
 	is "ubm on: the kernel has it" ubm/enabled 1
 	echo 8M >/sys/fs/cgroup/rec/memory.max
+	# Cached pages are charged to the cgroup that read them first.
+	echo 3 >/proc/sys/vm/drop_caches
 	(echo 0 >/sys/fs/cgroup/rec/cgroup.procs
 	 while :; do dd if=/mnt/b of=/dev/null bs=64k 2>/dev/null; done) &
 	pid=$!
