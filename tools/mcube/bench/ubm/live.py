@@ -4,9 +4,9 @@
 Each policy has a guest of its own. A run of a program has a cgroup of its own with a limit
 of memory, and begins with an empty page cache. The limit is what the program needs beside
 the cache, plus a share of the pages of the files that it reads. The CPU executes a counted
-instruction in a nanosecond, so a run repeats exactly; but what MGLRU evicts depends on chance,
-and a few pages more of memory may mean a quarter less or more of reads. So each repeat has a
-limit of its own, STEP_KIB from the next, and figures are means over the repeats.
+instruction in a nanosecond, so a run nearly repeats exactly; but reads change in steps with
+memory: MGLRU read a fifth more with 77 KiB less. So each repeat has a limit of its own,
+STEP_KIB from the next, and figures are means over the repeats.
 
 The elapsed time also has the waits for the device, which is the page cache of the host here.
 On a real device a request takes time: the modelled time is the time of the CPU plus that of
