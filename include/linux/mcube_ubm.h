@@ -39,7 +39,8 @@ void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
 			size_t len, loff_t size);
 void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio);
 void __mcube_ubm_added(struct address_space *mapping, struct folio *folio);
-bool __mcube_ubm_holds(struct folio *folio, int priority);
+bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
+		       int priority);
 void __mcube_ubm_offline(struct mem_cgroup *memcg);
 
 /* Does a read up to @end leave the chunk of @prev, or finish a file? */
@@ -113,14 +114,16 @@ static inline void mcube_ubm_added(struct address_space *mapping,
 /**
  * mcube_ubm_holds() - does reclaim keep a folio, as its file is read in a loop?
  * @folio: the folio, locked.
+ * @target: memory cgroup whose limit is reclaimed for, NULL for all.
  * @priority: how urgent reclaim is, scan_control::priority.
  *
  * Return: true if the folio stays.
  */
-static inline bool mcube_ubm_holds(struct folio *folio, int priority)
+static inline bool mcube_ubm_holds(struct folio *folio,
+				   const struct mem_cgroup *target, int priority)
 {
 	return static_branch_unlikely(&mcube_ubm_key) &&
-	       __mcube_ubm_holds(folio, priority);
+	       __mcube_ubm_holds(folio, target, priority);
 }
 
 /**
@@ -156,7 +159,8 @@ static inline void mcube_ubm_added(struct address_space *mapping,
 {
 }
 
-static inline bool mcube_ubm_holds(struct folio *folio, int priority)
+static inline bool mcube_ubm_holds(struct folio *folio,
+				   const struct mem_cgroup *target, int priority)
 {
 	return false;
 }

@@ -177,13 +177,9 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 
 /* By level, what a frame that reaches the level adds to the counts of groups. */
 static const union mcube_bins_groups one_more[MCUBE_MAX_ORDER + 1] = {
-	{ .nr = { 1 } },
-	{ .nr = { 1, 1 } },
-	{ .nr = { 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1 } }, { .nr = { 1, 1 } }, { .nr = { 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1 } }, { .nr = { 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1 } }, { .nr = { 1, 1, 1, 1, 1, 1, 1 } },
 	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },

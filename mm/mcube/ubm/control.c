@@ -32,8 +32,9 @@ int mcube_ubm_enable(bool on)
 	if (ret)
 		return ret;
 	if (on && !mcube_ubm_enabled()) {
-		mcube_ubm_domains_open();
+		/* A cgroup that goes offline has to find the hook before it has a domain. */
 		static_branch_enable(&mcube_ubm_key);
+		mcube_ubm_domains_open();
 	} else if (!on && mcube_ubm_enabled()) {
 		mcube_ubm_domains_close();
 		static_branch_disable(&mcube_ubm_key);

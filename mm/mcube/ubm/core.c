@@ -105,12 +105,14 @@ void mcube_ubm_core_resize(struct mcube_ubm_core *core, u64 capacity)
 
 	if (pages == core->capacity)
 		return;
+	/* The sizes in force are those of another cache. */
+	if (max(pages, core->capacity) - min(pages, core->capacity) >
+	    core->capacity / BALANCE_PART)
+		core->balance_at = core->now;
 	core->capacity = pages;
 	mcube_ubm_ghost_resize(&core->other, pages);
 	mcube_ubm_ghost_resize(&core->lru, pages);
 	mcube_ubm_guard_resize(&core->guard, pages, core->lru.shift);
-	/* The sizes in force are those of another cache. */
-	core->balance_at = core->now;
 }
 
 /**

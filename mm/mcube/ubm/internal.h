@@ -102,7 +102,9 @@ struct mcube_ubm_cpu {
  * @rcu: frees the domain.
  * @cpu: see struct mcube_ubm_cpu.
  * @reclaimed: when reclaim came by last, in jiffies.
- * @quiet: pages that were noted since then.
+ * @kept: pages that reclaim kept since a held loop was read last.
+ * @looks: held folios that reclaim for other cgroups came by.
+ * @quiet: pages that were noted since @reclaimed.
  * @patience: so many of these, and nothing is noted until reclaim comes by.
  * @quantum: pages that a CPU may note before it tells the core.
  * @lock: protects what @core points to.  Taken for bounded work: a note, or a
@@ -115,6 +117,8 @@ struct mcube_ubm_domain {
 	struct rcu_head rcu;
 	struct mcube_ubm_cpu __percpu *cpu;
 	unsigned long reclaimed;
+	unsigned long kept;
+	u32 looks;
 	u32 quiet;
 	u32 patience;
 	u32 quantum;

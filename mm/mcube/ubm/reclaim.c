@@ -29,6 +29,14 @@
  * allocation fails, or a cgroup is out of memory, only after these rounds: no
  * earlier than without UBM.
  *
+ * A loop that nobody reads any more.  Time in a domain is counted in references, and
+ * stands still when nothing is read.  So what reclaim keeps is bounded: after half of
+ * the page cache, nothing stays until a held loop is read again.
+ *
+ * Reclaim for others.  A cgroup shares out its own limit.  Where reclaim frees memory
+ * for a cgroup above or for the whole system, a held page stays at every second look
+ * only, or who reads in loops would have the memory of who does not.
+ *
  * Source: Kim, Choi, Kim, Noh, Min, Cho, Kim, "A low-overhead high-performance
  * unified buffer management scheme that exploits sequential and looping
  * references", OSDI 2000.
@@ -83,8 +91,31 @@ static bool is_held(const struct mcube_ubm_domain *d, const struct inode *inode,
 	return data_race(mcube_ubm_core_held(d->core, &key, hash, index));
 }
 
+/*
+ * Reclaim came by a held folio.  Return: true if the folio stays.  Counts get lost if
+ * CPUs reclaim at the same time; they bound a share, and need not be exact.
+ */
+static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
+		  const struct mem_cgroup *target)
+{
+	unsigned long kept = READ_ONCE(d->kept);
+	u32 looks;
+
+	if (kept >= READ_ONCE(d->core->capacity) / 2)
+		return false;
+	if (target != d->memcg && !(d->memcg && !target && mem_cgroup_is_root(d->memcg))) {
+		looks = READ_ONCE(d->looks);
+		WRITE_ONCE(d->looks, looks + 1);
+		if (looks & 1)
+			return false;
+	}
+	WRITE_ONCE(d->kept, kept + folio_nr_pages(folio));
+	return true;
+}
+
 /* See mcube_ubm_holds(). */
-bool __mcube_ubm_holds(struct folio *folio, int priority)
+bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
+		       int priority)
 {
 	const unsigned long now = jiffies;
 	struct mcube_ubm_domain *d;
@@ -107,7 +138,7 @@ bool __mcube_ubm_holds(struct folio *folio, int priority)
 		if (READ_ONCE(d->quiet))
 			WRITE_ONCE(d->quiet, 0);
 		held = priority >= KEPT_FROM && is_concern(folio) &&
-		       is_held(d, inode, folio->index);
+		       is_held(d, inode, folio->index) && stays(d, folio, target);
 	}
 	rcu_read_unlock();
 	if (held)

@@ -109,6 +109,8 @@ static void hand_over(struct mcube_ubm_domain *d,
 	d->core->missed += missed;
 	mcube_ubm_core_note(d->core, &refs->key, refs->hash, refs->first,
 			    refs->end - refs->first, refs->prev, refs->eof, v);
+	if (v->run && v->run->held && READ_ONCE(d->kept))
+		WRITE_ONCE(d->kept, 0);
 	if (v->balanced)
 		mcube_ubm_domain_resized(d, mcube_ubm_domain_capacity(d->memcg));
 	WRITE_ONCE(d->quiet, d->quiet + min(v->refs, ~d->quiet));
@@ -249,7 +251,7 @@ void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio)
 	u64 first = vmf->pgoff, end = first + 1, size;
 	struct mcube_ubm_refs refs = { .prev = MCUBE_UBM_NO_PREV };
 
-	if (!wanted(folio))
+	if (left_out(mapping, -1, (loff_t)first << PAGE_SHIFT) || !wanted(folio))
 		return;
 	size = DIV_ROUND_UP_ULL(i_size_read(mapping->host), PAGE_SIZE);
 	if (!(vma->vm_flags & VM_RAND_READ)) {

@@ -34,6 +34,9 @@
 /* Records in which a new file looks for room. */
 #define WINDOW		8
 
+/* Files of a hash slot; with as many slots as files, chance brings 16 to none. */
+#define CHAIN		16
+
 /* Files of the smallest and of the largest domain, and pages per file between. */
 #define FILES_MIN	256
 #define FILES_MAX	65536
@@ -114,7 +117,7 @@ struct mcube_ubm_file *mcube_ubm_table_find(const struct mcube_ubm_table *table,
 	u32 i = READ_ONCE(table->slot[hash & (table->size - 1)]), steps;
 	struct mcube_ubm_file *file;
 
-	for (steps = 0; i < table->size && steps < table->size; steps++) {
+	for (steps = 0; i < table->size && steps < CHAIN; steps++) {
 		file = &table->file[i];
 		if (READ_ONCE(file->hash) == hash && READ_ONCE(file->key.ino) == key->ino &&
 		    READ_ONCE(file->key.dev) == key->dev &&
@@ -160,6 +163,26 @@ static struct mcube_ubm_file *room(struct mcube_ubm_table *table)
 	return file;
 }
 
+/*
+ * A record that has to go before another file can join a hash slot.  A user may choose
+ * inode numbers of one slot, and everybody's look-ups would walk through all of these.
+ * NULL if the slot has room.
+ */
+static struct mcube_ubm_file *crowded(struct mcube_ubm_table *table, u32 i)
+{
+	struct mcube_ubm_file *file, *unheld = NULL;
+	u32 steps;
+
+	for (steps = 0; i != MCUBE_UBM_NONE; i = file->next) {
+		file = &table->file[i];
+		if (!mcube_ubm_trail_held(&table->runs, &file->trail))
+			unheld = file;
+		if (++steps == CHAIN)
+			return unheld ?: file;
+	}
+	return NULL;
+}
+
 /**
  * mcube_ubm_table_get() - the record of a file, a new record if there is none
  * @table: the table.
@@ -176,8 +199,10 @@ struct mcube_ubm_file *mcube_ubm_table_get(struct mcube_ubm_table *table,
 	u32 *slot = &table->slot[hash & (table->size - 1)];
 
 	if (!file) {
-		file = table->nr < table->size ? &table->file[table->nr] : room(table);
-		if (file->used && table->nr < table->size)
+		file = crowded(table, *slot);
+		if (!file && table->nr < table->size && !table->file[table->nr].used)
+			file = &table->file[table->nr];
+		if (!file)
 			file = room(table);
 		if (file->used) {
 			mcube_ubm_table_forget(table, file);

@@ -162,3 +162,27 @@ TEST(memory_is_bounded)
 			EXPECT_LE(bytes, pages * 4096 * 11 / 1000);
 	}
 }
+
+/* Whoever chooses inode numbers of one hash slot makes nobody's look-ups long. */
+TEST(a_slot_has_few_files)
+{
+	void *memory = begin(64);
+	u32 i, slot, n = 0;
+
+	for (i = 0; i < 1000; i++) {
+		struct mcube_ubm_key key = { .ino = i };
+		struct mcube_ubm_file *file = mcube_ubm_table_get(&table, &key, 5);
+
+		ASSERT_EQ(mcube_ubm_table_find(&table, &key, 5), file);
+		mcube_ubm_detect(&table.runs, &file->trail, 0, 8, MCUBE_UBM_NO_PREV, true,
+				 now += 8, &touched);
+	}
+	for (slot = table.slot[5]; slot != MCUBE_UBM_NONE; slot = table.file[slot].next)
+		n++;
+	EXPECT_EQ(n, 16);
+	EXPECT_EQ(table.nr, 16);
+	/* A file of another slot finds room. */
+	EXPECT_NE(get(0), NULL);
+	EXPECT_NE(find(0), NULL);
+	free(memory);
+}

@@ -315,4 +315,38 @@ TEST_F_TIMEOUT(ubm_loop, gives_way_to_memory_of_programs, 300)
 	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom_kill"));
 }
 
+/* Memory grows after the loop has ended; @reads gets the pages that reclaim scanned. */
+static int grow_after_loop(void *arg)
+{
+	size_t pages = UBM_PAGES(LIMIT_MIB) * 3 / 4, at;
+	struct job *job = arg;
+	long *scanned = job->reads, reads;
+	char *p;
+	int ret;
+
+	job->reads = &reads;
+	ret = loop_alone(job);
+	*scanned = -ubm_event(UBM_CGROUP, "memory.stat", "pgscan");
+	p = mcube_map_anon(pages);
+	if (ret || !p)
+		return -ENOMEM;
+	for (at = 0; at < pages; at++)
+		p[at * PAGE_SIZE_] = 1;
+	*scanned += ubm_event(UBM_CGROUP, "memory.stat", "pgscan");
+	return 0;
+}
+
+/* Nobody reads the loop any more, so reclaim must not walk through it again and again. */
+TEST_F_TIMEOUT(ubm_loop, ends_when_nobody_reads, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(LOOP_MIB) };
+	long scanned;
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	scanned = reads_of(_metadata, "1", grow_after_loop, &job);
+	TH_LOG("%ld pages scanned to free %ld", scanned, UBM_PAGES(LIMIT_MIB) * 3 / 4);
+	EXPECT_LT(0, scanned);
+	EXPECT_GT(4 * (long)UBM_PAGES(LIMIT_MIB), scanned);
+}
+
 TEST_HARNESS_MAIN
