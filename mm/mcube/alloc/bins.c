@@ -177,12 +177,10 @@ static void bin_del(struct mcube_bins *b, unsigned int off)
 
 /* By level, what a frame that reaches the level adds to the counts of groups. */
 static const union mcube_bins_groups one_more[MCUBE_MAX_ORDER + 1] = {
-	{ .nr = { 1 } }, { .nr = { 1, 1 } }, { .nr = { 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1 } }, { .nr = { 1, 1, 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1, 1, 1 } }, { .nr = { 1, 1, 1, 1, 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
-	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1 } }, { .nr = { 1, 1 } }, { .nr = { 1, 1, 1 } }, { .nr = { 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1 } }, { .nr = { 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1, 1 } }, { .nr = { 1, 1, 1, 1, 1, 1, 1, 1 } },
+	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1 } }, { .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ .nr = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
 };
 
@@ -190,8 +188,7 @@ static const union mcube_bins_groups one_more[MCUBE_MAX_ORDER + 1] = {
  * An unbinned group of 2^order frames became free, and with it the groups up to
  * @level that contain it.
  */
-static void unbinned_add(struct mcube_bins *b, unsigned int order,
-			 unsigned int level)
+static void unbinned_add(struct mcube_bins *b, unsigned int order, unsigned int level)
 {
 	unsigned int i;
 
