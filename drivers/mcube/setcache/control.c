@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Control: mode, size and policy of page sets
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * In mode off there is no pool, and the hooks do nothing.  Between the other modes, and
+ * from size to size, reads go on.  A policy takes over what the old policy left.
+ */
+
+#include <linux/cpumask.h>
+#include <linux/mutex.h>
+
+#include "../../../mm/mcube/setcache/engine.h"
+#include "internal.h"
+
+struct setcache_config setcache_config = {
+	.policy = SETCACHE_S3FIFO,
+	.size = 64,
+};
+
+DEFINE_PER_CPU(unsigned long [SETCACHE_NR_STATS], setcache_stats);
+
+/* Covers the settings. */
+static DEFINE_MUTEX(config_lock);
+
+static const struct mcube_setcache_engine engine = {
+	.read = setcache_read,
+	.kill = setcache_kill,
+	.drop = setcache_drop,
+};
+
+static void switch_off(void)
+{
+	mcube_setcache_shut();
+	setcache_pool_destroy();
+}
+
+static int switch_on(void)
+{
+	int ret = setcache_pool_create(setcache_config.size * SETCACHE_SETS_PER_MIB);
+
+	if (!ret)
+		mcube_setcache_open(&engine);
+	return ret;
+}
+
+/**
+ * setcache_set_mode() - choose the files that take part
+ * @mode: the mode.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -ENOMEM if there is no memory for the pool; -EINTR after a signal.  After an
+ * error the mode is as before.
+ */
+int setcache_set_mode(enum setcache_mode mode)
+{
+	enum setcache_mode old;
+	int ret = mutex_lock_interruptible(&config_lock);
+
+	if (ret)
+		return ret;
+	old = setcache_config.mode;
+	mcube_setcache_choose(mode == SETCACHE_EVERY);
+	if (mode && !old)
+		ret = switch_on();
+	else if (!mode && old)
+		switch_off();
+	if (!ret)
+		setcache_config.mode = mode;
+	mutex_unlock(&config_lock);
+	return ret;
+}
+
+/**
+ * setcache_set_size() - choose the size of the pool
+ * @mib: its pages, in MiB.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -ENOMEM or -EINTR, and the pool may have another size than before.
+ */
+int setcache_set_size(u32 mib)
+{
+	int ret = mutex_lock_interruptible(&config_lock);
+
+	if (ret)
+		return ret;
+	if (setcache_config.mode) {
+		ret = setcache_pool_resize(mib * SETCACHE_SETS_PER_MIB);
+		mib = max(setcache_table.nr / SETCACHE_SETS_PER_MIB, 1U);
+	}
+	WRITE_ONCE(setcache_config.size, mib);
+	mutex_unlock(&config_lock);
+	return ret;
+}
+
+/**
+ * setcache_set_policy() - choose which page of a set goes
+ * @policy: the policy.
+ */
+void setcache_set_policy(enum setcache_policy policy)
+{
+	WRITE_ONCE(setcache_config.policy, policy);
+}
+
+/**
+ * setcache_stat() - read a counter
+ * @stat: the counter.
+ *
+ * Return: its value since the module was loaded.
+ */
+unsigned long setcache_stat(enum setcache_stat stat)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(setcache_stats[stat], cpu);
+	return sum;
+}
+
+/**
+ * setcache_control_exit() - switch off for good
+ */
+void setcache_control_exit(void)
+{
+	if (setcache_config.mode)
+		switch_off();
+}

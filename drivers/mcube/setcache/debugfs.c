@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * debugfs, mcube/setcache/sets: how much each set is in demand
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A line for each set: ways with a page, ways that are in use at the moment, pages that
+ * came in so far, and those of them that the set had evicted lately.
+ */
+
+#include <linux/debugfs.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+
+#include "internal.h"
+
+static struct dentry *file;
+
+static void *sets_start(struct seq_file *m, loff_t *pos)
+{
+	mutex_lock(&setcache_table_lock);
+	if (!*pos)
+		return SEQ_START_TOKEN;
+	return *pos <= setcache_table.nr ? pos : NULL;
+}
+
+static void *sets_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	++*pos;
+	return *pos <= setcache_table.nr ? pos : NULL;
+}
+
+static void sets_stop(struct seq_file *m, void *v)
+{
+	mutex_unlock(&setcache_table_lock);
+}
+
+static int sets_show(struct seq_file *m, void *v)
+{
+	struct setcache_pressure p;
+	u32 i;
+
+	if (v == SEQ_START_TOKEN) {
+		seq_puts(m, "set resident pinned fills again\n");
+		return 0;
+	}
+	i = *(loff_t *)v - 1;
+	setcache_pressure(setcache_table_set_at(&setcache_table, i), &p);
+	seq_printf(m, "%u %u %u %u %u\n", i, p.resident, p.pinned, p.fills, p.again);
+	return 0;
+}
+
+static const struct seq_operations sets_sops = {
+	.start = sets_start,
+	.next = sets_next,
+	.stop = sets_stop,
+	.show = sets_show,
+};
+DEFINE_SEQ_ATTRIBUTE(sets);
+
+/**
+ * setcache_debugfs_init() - make the file
+ */
+void setcache_debugfs_init(void)
+{
+	struct dentry *parent = debugfs_lookup("mcube", NULL), *dir;
+
+	/* The directory stays; a build option of the hooks has a file there too. */
+	dir = debugfs_lookup("setcache", parent) ?: debugfs_create_dir("setcache", parent);
+	dput(parent);
+	file = debugfs_create_file("sets", 0400, dir, NULL, &sets_fops);
+	dput(dir);
+}
+
+/**
+ * setcache_debugfs_exit() - remove the file
+ *
+ * Waits until nobody reads it.
+ */
+void setcache_debugfs_exit(void)
+{
+	debugfs_remove(file);
+}

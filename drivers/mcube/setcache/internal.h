@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside the engine of page sets
+ *
+ * Copyright (C) 2026 The mcube authors
+ */
+#ifndef _DRIVERS_MCUBE_SETCACHE_INTERNAL_H
+#define _DRIVERS_MCUBE_SETCACHE_INTERNAL_H
+
+#include <linux/cache.h>
+#include <linux/container_of.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "set.h"
+#include "table.h"
+
+struct address_space;
+struct iov_iter;
+struct kiocb;
+
+/* Sets of a MiB, and pages that a read fills at a time. */
+#define SETCACHE_SETS_PER_MIB	((1U << 20) / (SETCACHE_WAYS << PAGE_SHIFT))
+#define SETCACHE_BATCH		16U
+
+/**
+ * struct setcache_slot - a set and its lock
+ * @lock: covers key and state of the ways.
+ * @set: the set.
+ */
+struct setcache_slot {
+	spinlock_t lock;
+	struct setcache_set set;
+} ____cacheline_aligned;
+
+/**
+ * enum setcache_stat - what is counted
+ * @SETCACHE_STAT_HITS: pages of reads that were in a set.
+ * @SETCACHE_STAT_FILLS: pages that were read from the device into a set.
+ * @SETCACHE_STAT_BYPASSED: reads that found their page in the page cache.
+ * @SETCACHE_STAT_WAITS: reads that waited for a fill by another task.
+ * @SETCACHE_STAT_FULL: reads through the page cache, as all ways were in use.
+ * @SETCACHE_STAT_NOWAIT: reads that may not wait, and whose page was in no set.
+ * @SETCACHE_STAT_DOOMED: pages that were killed while they were being filled.
+ * @SETCACHE_STAT_KILLED: pages that were killed.
+ * @SETCACHE_STAT_ERRORS: fills that failed.
+ * @SETCACHE_NR_STATS: number of counters.
+ */
+enum setcache_stat {
+	SETCACHE_STAT_HITS,
+	SETCACHE_STAT_FILLS,
+	SETCACHE_STAT_BYPASSED,
+	SETCACHE_STAT_WAITS,
+	SETCACHE_STAT_FULL,
+	SETCACHE_STAT_NOWAIT,
+	SETCACHE_STAT_DOOMED,
+	SETCACHE_STAT_KILLED,
+	SETCACHE_STAT_ERRORS,
+	SETCACHE_NR_STATS,
+};
+
+/**
+ * enum setcache_mode - which files take part
+ * @SETCACHE_OFF: none; the pool has no memory.
+ * @SETCACHE_RANDOM: descriptors with POSIX_FADV_RANDOM.
+ * @SETCACHE_EVERY: all.
+ * @SETCACHE_NR_MODES: number of modes.
+ */
+enum setcache_mode {
+	SETCACHE_OFF,
+	SETCACHE_RANDOM,
+	SETCACHE_EVERY,
+	SETCACHE_NR_MODES,
+};
+
+/**
+ * struct setcache_config - the settings
+ * @mode: which files take part.
+ * @policy: which page of a set goes.
+ * @size: MiB of pages that the sets have, or shall have in another mode than off.
+ */
+struct setcache_config {
+	enum setcache_mode mode;
+	enum setcache_policy policy;
+	u32 size;
+};
+
+extern struct setcache_config setcache_config;
+extern struct setcache_table setcache_table;
+extern struct mutex setcache_table_lock;
+
+DECLARE_PER_CPU(unsigned long [SETCACHE_NR_STATS], setcache_stats);
+
+static inline void setcache_count(enum setcache_stat stat, unsigned int nr)
+{
+	this_cpu_add(setcache_stats[stat], nr);
+}
+
+static inline struct setcache_slot *setcache_slot(struct setcache_set *set)
+{
+	return container_of(set, struct setcache_slot, set);
+}
+
+static inline struct setcache_key setcache_name(u64 cookie, pgoff_t index)
+{
+	return setcache_key(setcache_table.seed, cookie, index);
+}
+
+/* pool.c */
+u32 setcache_pool_max(void);
+int setcache_pool_create(u32 nr);
+int setcache_pool_resize(u32 nr);
+void setcache_pool_destroy(void);
+struct setcache_set *setcache_lock(const struct setcache_key *key);
+void setcache_unlock(struct setcache_set *set);
+void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last);
+void setcache_drop(void);
+
+/* read.c */
+ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
+ssize_t setcache_copy(struct setcache_set *set, unsigned int way, struct kiocb *iocb,
+		      struct iov_iter *to, loff_t size);
+
+/* fill.c */
+void setcache_fill_init(void);
+ssize_t setcache_fill(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
+
+/* control.c */
+int setcache_set_mode(enum setcache_mode mode);
+int setcache_set_size(u32 mib);
+void setcache_set_policy(enum setcache_policy policy);
+unsigned long setcache_stat(enum setcache_stat stat);
+void setcache_control_exit(void);
+
+/* debugfs.c */
+void setcache_debugfs_init(void);
+void setcache_debugfs_exit(void);
+
+/* sysfs.c */
+int setcache_sysfs_init(void);
+void setcache_sysfs_exit(void);
+
+#endif /* _DRIVERS_MCUBE_SETCACHE_INTERNAL_H */

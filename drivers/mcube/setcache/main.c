@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Set-associative page cache: the module
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A page of a file that is read at random can be in a place of one small set only:
+ *
+ *   read()               hooks, built in         module
+ *     |                     |                      |
+ *   filemap_read() ----> mm/mcube/setcache/ ---> read.c       pages in sets
+ *                           ^                    fill.c       pages from the device
+ *   page cache,             |                      |
+ *   truncation,  -----------+  kills               v
+ *   direct writes                                set.c, policy.c, table.c
+ *                                                  ^
+ *                                                pool.c       memory and locks of sets
+ *
+ * Source: Zheng, Burns, Szalay, "A parallel page cache: IOPS and caching for
+ * multicore systems", HotStorage 2012.
+ *
+ * Differences from the paper: this is the page cache of the kernel, beside the usual
+ * one, and coherent with it, where the paper has a library over direct I/O.  Also see
+ * set.c, policy.c and table.c.
+ */
+
+#include <linux/module.h>
+
+#include "internal.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/mcube_setcache.h>
+
+static int __init setcache_init(void)
+{
+	int ret;
+
+	setcache_fill_init();
+	ret = setcache_sysfs_init();
+	if (!ret)
+		setcache_debugfs_init();
+	return ret;
+}
+
+static void __exit setcache_exit(void)
+{
+	/* Without its files nobody can switch it on. */
+	setcache_sysfs_exit();
+	setcache_debugfs_exit();
+	setcache_control_exit();
+}
+
+module_init(setcache_init);
+module_exit(setcache_exit);
+
+MODULE_AUTHOR("The mcube authors");
+MODULE_DESCRIPTION("Serve random reads from a set-associative page cache");
+MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS(MCUBE);

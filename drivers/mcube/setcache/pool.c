@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pool: the memory of page sets, and their locks
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * The pool has the size that the administrator wrote.  It grows and shrinks by a set at
+ * a time while reads go on.  A set that went is freed when no task can find it any
+ * more (RCU) and nobody has a pin on it.  Pins are held for a fill at most: nobody
+ * copies with page faults while it has a pin.
+ *
+ * The pages of consecutive sets come from consecutive nodes.
+ */
+
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/nodemask.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include <trace/events/mcube_setcache.h>
+
+#include "internal.h"
+
+/* Sets of a segment, as a power of two, and sets freed after a grace period. */
+#define SEGMENT_SHIFT	6
+#define SHRINK_BATCH	64U
+
+struct setcache_table setcache_table;
+
+/* Covers growing and shrinking; a holder of the locks of several sets holds it. */
+DEFINE_MUTEX(setcache_table_lock);
+
+/* The node that the pages of the next set come from. */
+static int next_node = NUMA_NO_NODE;
+
+static void lock_of_group(struct setcache_set *set)
+{
+	spin_lock_nest_lock(&setcache_slot(set)->lock, &setcache_table_lock);
+}
+
+static void unlock_of_group(struct setcache_set *set)
+{
+	spin_unlock(&setcache_slot(set)->lock);
+}
+
+static const struct setcache_locks locks = {
+	.lock = lock_of_group,
+	.unlock = unlock_of_group,
+};
+
+/**
+ * setcache_lock() - lock the set of a key
+ * @key: the key.
+ *
+ * Return: the set, until setcache_unlock().
+ */
+struct setcache_set *setcache_lock(const struct setcache_key *key)
+{
+	struct setcache_set *set;
+
+	rcu_read_lock();
+	for (;;) {
+		set = setcache_table_find(&setcache_table, key);
+		spin_lock(&setcache_slot(set)->lock);
+		if (setcache_table_is_at(&setcache_table, key, set))
+			return set;
+		spin_unlock(&setcache_slot(set)->lock);
+	}
+}
+
+/**
+ * setcache_unlock() - unlock a set
+ * @set: the set that setcache_lock() gave.
+ */
+void setcache_unlock(struct setcache_set *set)
+{
+	spin_unlock(&setcache_slot(set)->lock);
+	rcu_read_unlock();
+}
+
+/**
+ * setcache_kill() - pages must not be in a set
+ * @cookie: the file.
+ * @first: index of the first page.
+ * @last: index of the last page.
+ *
+ * Context: after a full barrier.
+ */
+void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last)
+{
+	unsigned int killed = 0;
+	pgoff_t index;
+
+	for (index = first; index - first <= last - first; index++) {
+		struct setcache_key key = setcache_name(cookie, index);
+		struct setcache_set *set;
+		bool may_have;
+
+		rcu_read_lock();
+		may_have = setcache_table_may_have(&setcache_table, &key);
+		rcu_read_unlock();
+		if (!may_have)
+			continue;
+		set = setcache_lock(&key);
+		killed += setcache_set_kill(set, &key);
+		setcache_unlock(set);
+	}
+	setcache_count(SETCACHE_STAT_KILLED, killed);
+}
+
+/**
+ * setcache_drop() - kill all pages
+ *
+ * Context: process, sleeps.
+ */
+void setcache_drop(void)
+{
+	static const struct setcache_range all = {
+		.cookie_last = U64_MAX, .index_last = U64_MAX,
+	};
+	struct setcache_set *set;
+	u32 i;
+
+	guard(mutex)(&setcache_table_lock);
+	for (i = 0; i < setcache_table.nr; i++) {
+		set = setcache_table_set_at(&setcache_table, i);
+		spin_lock(&setcache_slot(set)->lock);
+		setcache_count(SETCACHE_STAT_KILLED, setcache_set_kill_range(set, &all));
+		spin_unlock(&setcache_slot(set)->lock);
+		cond_resched();
+	}
+}
+
+static void free_pages_of(struct setcache_set *set)
+{
+	unsigned int way;
+
+	for (way = 0; way < SETCACHE_WAYS; way++) {
+		if (set->entry[way].page)
+			folio_put(set->entry[way].page);
+		set->entry[way].page = NULL;
+	}
+}
+
+static int give_pages(struct setcache_set *set)
+{
+	unsigned int way;
+
+	setcache_set_init(set);
+	next_node = next_online_node(next_node);
+	if (next_node >= MAX_NUMNODES)
+		next_node = first_online_node;
+	for (way = 0; way < SETCACHE_WAYS; way++) {
+		set->entry[way].page = __folio_alloc_node(GFP_USER | __GFP_NORETRY |
+							  __GFP_NOWARN, 0, next_node);
+		if (!set->entry[way].page) {
+			free_pages_of(set);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int add_segment(void)
+{
+	struct setcache_slot *slot = kvcalloc(1U << SEGMENT_SHIFT, sizeof(*slot), GFP_KERNEL);
+	unsigned int i;
+
+	if (!slot)
+		return -ENOMEM;
+	for (i = 0; i < 1U << SEGMENT_SHIFT; i++)
+		spin_lock_init(&slot[i].lock);
+	if (setcache_table_add_segment(&setcache_table, slot))
+		return 0;
+	kvfree(slot);
+	return -ENOSPC;
+}
+
+static int grow(u32 nr)
+{
+	struct setcache_set *next;
+	int ret;
+
+	while (setcache_table.nr < nr) {
+		next = setcache_table_next(&setcache_table);
+		if (!next) {
+			ret = add_segment();
+			if (ret)
+				return ret;
+			continue;
+		}
+		ret = give_pages(next);
+		if (ret)
+			return ret;
+		setcache_table_grow(&setcache_table, READ_ONCE(setcache_config.policy));
+		if (signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static void shrink(u32 nr)
+{
+	struct setcache_set *gone[SHRINK_BATCH];
+	unsigned int i, batch;
+
+	while (setcache_table.nr > nr) {
+		for (batch = 0; batch < SHRINK_BATCH && setcache_table.nr > nr; batch++)
+			gone[batch] = setcache_table_shrink(&setcache_table,
+						READ_ONCE(setcache_config.policy));
+		synchronize_rcu();
+		for (i = 0; i < batch; i++) {
+			while (!setcache_set_is_idle(gone[i]))
+				schedule_timeout_uninterruptible(1);
+			free_pages_of(gone[i]);
+		}
+		for (;;) {
+			void *segment = setcache_table_take_segment(&setcache_table);
+
+			if (!segment)
+				break;
+			kvfree(segment);
+		}
+		cond_resched();
+	}
+}
+
+static void free_all(void)
+{
+	u32 i;
+
+	for (i = 0; i < setcache_table.nr; i++)
+		free_pages_of(setcache_table_set_at(&setcache_table, i));
+	for (i = 0; i < setcache_table.nr_segments; i++)
+		kvfree(setcache_table.segment[i]);
+	kvfree(setcache_table.segment);
+	setcache_table.nr = 0;
+	setcache_table.nr_segments = 0;
+}
+
+/**
+ * setcache_pool_max() - the largest pool
+ *
+ * Return: number of sets that take half of the memory.
+ */
+u32 setcache_pool_max(void)
+{
+	return min(totalram_pages() / 2 / SETCACHE_WAYS, U32_MAX / 4);
+}
+
+/**
+ * setcache_pool_create() - make the pool
+ * @nr: number of sets, from %SETCACHE_GROUP to setcache_pool_max().
+ *
+ * Context: process, sleeps; no task is in the engine.
+ * Return: 0, -ENOMEM, or -EINTR; there is no pool after an error.
+ */
+int setcache_pool_create(u32 nr)
+{
+	struct setcache_layout layout = {
+		.stride = sizeof(struct setcache_slot),
+		.offset = offsetof(struct setcache_slot, set),
+		.segment_shift = SEGMENT_SHIFT,
+		.max_segments = DIV_ROUND_UP(setcache_pool_max(), 1U << SEGMENT_SHIFT),
+	};
+	unsigned int i;
+	int ret;
+
+	layout.segment = kvcalloc(layout.max_segments, sizeof(void *), GFP_KERNEL);
+	if (!layout.segment)
+		return -ENOMEM;
+	guard(mutex)(&setcache_table_lock);
+	setcache_table_init(&setcache_table, &layout, &locks, get_random_u64());
+	ret = add_segment();
+	for (i = 0; !ret && i < setcache_table.nr; i++)
+		ret = give_pages(setcache_table_set_at(&setcache_table, i));
+	if (!ret)
+		ret = grow(nr);
+	if (ret)
+		free_all();
+	return ret;
+}
+
+/**
+ * setcache_pool_resize() - grow or shrink the pool
+ * @nr: number of sets, as for setcache_pool_create().
+ *
+ * Context: process, sleeps.
+ * Return: 0; -ENOMEM or -EINTR, and the pool has become larger, but not as large.
+ */
+int setcache_pool_resize(u32 nr)
+{
+	int ret;
+
+	guard(mutex)(&setcache_table_lock);
+	shrink(nr);
+	ret = grow(nr);
+	trace_mcube_setcache_size(setcache_table.nr, setcache_table.moved,
+				  setcache_table.dropped);
+	return ret;
+}
+
+/**
+ * setcache_pool_destroy() - free the pool
+ *
+ * Context: process, sleeps; no task is in the engine.
+ */
+void setcache_pool_destroy(void)
+{
+	guard(mutex)(&setcache_table_lock);
+	free_all();
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads: pages that are in sets
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * A hit takes a pin on the page, and no lock.  It copies with page faults disabled, so
+ * that a pin is never held for longer than a copy: a fault may wait for a user program.
+ *
+ * The size of the file is read before the page is looked up and again after.  The
+ * smaller one holds: a page may be older than an extension of the file that comes in
+ * between, and younger than a truncation.
+ */
+
+#include <linux/fs.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+
+#include "internal.h"
+
+/**
+ * setcache_copy() - copy from a page to the reader
+ * @set: the set.
+ * @way: the way of the page, pinned by the caller.
+ * @iocb: the read; its position advances.
+ * @to: where the data goes.
+ * @size: size of the file at a time before the page was looked up or filled.
+ *
+ * Return: number of bytes; 0 if the file ends before; -EFAULT if there was a page fault
+ * at the first byte.
+ */
+ssize_t setcache_copy(struct setcache_set *set, unsigned int way, struct kiocb *iocb,
+		      struct iov_iter *to, loff_t size)
+{
+	size_t offset = offset_in_page(iocb->ki_pos), copied;
+	loff_t left = size - iocb->ki_pos;
+
+	if (left <= 0)
+		return 0;
+	pagefault_disable();
+	copied = copy_folio_to_iter(set->entry[way].page, offset,
+				    min3(left, (loff_t)(PAGE_SIZE - offset),
+					 (loff_t)iov_iter_count(to)), to);
+	pagefault_enable();
+	iocb->ki_pos += copied;
+	return copied ?: -EFAULT;
+}
+
+/* Copy pages that are in sets; *@got is what the last copy returned, or 1 for none. */
+static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
+			 ssize_t *got)
+{
+	struct address_space *mapping = iocb->ki_filp->f_mapping;
+	enum setcache_policy policy = READ_ONCE(setcache_config.policy);
+	unsigned int i, hits = 0;
+	ssize_t done = 0;
+
+	*got = 1;
+	for (i = 0; i < SETCACHE_BATCH && iov_iter_count(to) && *got > 0; i++) {
+		u64 cookie = READ_ONCE(mapping->mcube_setcache);
+		loff_t before = i_size_read(mapping->host);
+		struct setcache_set *set;
+		struct setcache_key key;
+		int way;
+
+		if (!cookie)
+			break;
+		key = setcache_name(cookie, iocb->ki_pos >> PAGE_SHIFT);
+		rcu_read_lock();
+		set = setcache_table_find(&setcache_table, &key);
+		way = setcache_set_get(set, &key, policy);
+		rcu_read_unlock();
+		if (way < 0)
+			break;
+		*size = min(before, i_size_read(mapping->host));
+		*got = setcache_copy(set, way, iocb, to, *size);
+		setcache_set_put(set, way);
+		if (*got > 0) {
+			done += *got;
+			hits++;
+		}
+	}
+	if (hits)
+		setcache_count(SETCACHE_STAT_HITS, hits);
+	return done;
+}
+
+/**
+ * setcache_read() - read from page sets
+ * @iocb: as for mcube_setcache_read().
+ * @to: as for mcube_setcache_read().
+ * @size: as for mcube_setcache_read().
+ *
+ * Return: as mcube_setcache_read(); -EFAULT after a page fault at the first byte.
+ */
+ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
+{
+	ssize_t got, done = copy_hits(iocb, to, size, &got);
+
+	if (done || got <= 0)
+		return done ?: got;
+	return setcache_fill(iocb, to, size);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/mm/mcube/setcache/: settings and counters of page sets
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * The directory is there while the module is loaded.
+ * See Documentation/ABI/testing/sysfs-kernel-mm-mcube-setcache.
+ */
+
+#define pr_fmt(fmt) "mcube: " fmt
+
+#include <linux/err.h>
+#include <linux/kobject.h>
+#include <linux/printk.h>
+#include <linux/sysfs.h>
+
+#include "../../../mm/mcube/sysfs.h"
+#include "internal.h"
+
+static struct kobject *dir;
+
+static const char * const mode_names[] = {
+	[SETCACHE_OFF]		= "off",
+	[SETCACHE_RANDOM]	= "random",
+	[SETCACHE_EVERY]	= "all",
+};
+
+static const char * const policy_names[] = {
+	[SETCACHE_LRU]		= "lru",
+	[SETCACHE_LFU]		= "lfu",
+	[SETCACHE_NRLFU]	= "nrlfu",
+	[SETCACHE_S3FIFO]	= "s3fifo",
+};
+
+static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return mcube_show_choice(buf, mode_names, ARRAY_SIZE(mode_names),
+				 READ_ONCE(setcache_config.mode));
+}
+
+static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int mode = mcube_parse_choice(buf, count, mode_names, ARRAY_SIZE(mode_names)), ret;
+
+	if (mode < 0) {
+		pr_warn_ratelimited("setcache/mode: expected off, random or all\n");
+		return mode;
+	}
+	ret = setcache_set_mode(mode);
+	if (ret == -ENOMEM)
+		pr_warn_ratelimited("setcache/mode: no memory for %u MiB: write less to setcache/size_mib\n",
+				    READ_ONCE(setcache_config.size));
+	return ret ?: count;
+}
+
+static ssize_t policy_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return mcube_show_choice(buf, policy_names, ARRAY_SIZE(policy_names),
+				 READ_ONCE(setcache_config.policy));
+}
+
+static ssize_t policy_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	int policy = mcube_parse_choice(buf, count, policy_names,
+					ARRAY_SIZE(policy_names));
+
+	if (policy < 0) {
+		pr_warn_ratelimited("setcache/policy: expected lru, lfu, nrlfu or s3fifo\n");
+		return policy;
+	}
+	setcache_set_policy(policy);
+	return count;
+}
+
+static ssize_t size_mib_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(setcache_config.size));
+}
+
+static ssize_t size_mib_store(struct kobject *kobj, struct kobj_attribute *attr,
+			      const char *buf, size_t count)
+{
+	u32 max = setcache_pool_max() / SETCACHE_SETS_PER_MIB;
+	unsigned int mib;
+	int ret = mcube_parse_uint(buf, count, 1, max, &mib);
+
+	if (ret) {
+		pr_warn_ratelimited("setcache/size_mib: expected 1 to %u MiB, half of the memory\n",
+				    max);
+		return ret;
+	}
+	ret = setcache_set_size(mib);
+	if (ret == -ENOMEM)
+		pr_warn_ratelimited("setcache/size_mib: there is memory for %u MiB only\n",
+				    READ_ONCE(setcache_config.size));
+	return ret ?: count;
+}
+
+static struct kobj_attribute mode_attr = __ATTR_RW(mode);
+static struct kobj_attribute policy_attr = __ATTR_RW(policy);
+static struct kobj_attribute size_mib_attr = __ATTR_RW(size_mib);
+
+static const struct attribute * const files[] = {
+	&mode_attr.attr,
+	&policy_attr.attr,
+	&size_mib_attr.attr,
+	NULL
+};
+
+#define STAT(_name, _stat)						\
+	MCUBE_NUMBER_ATTR(_name, "%lu", setcache_stat(_stat))
+
+STAT(hits, SETCACHE_STAT_HITS);
+STAT(fills, SETCACHE_STAT_FILLS);
+STAT(bypassed, SETCACHE_STAT_BYPASSED);
+STAT(waits, SETCACHE_STAT_WAITS);
+STAT(full, SETCACHE_STAT_FULL);
+STAT(nowait, SETCACHE_STAT_NOWAIT);
+STAT(doomed, SETCACHE_STAT_DOOMED);
+STAT(killed, SETCACHE_STAT_KILLED);
+STAT(errors, SETCACHE_STAT_ERRORS);
+
+static struct attribute *stat_files[] = {
+	&hits_attr.attr,
+	&fills_attr.attr,
+	&bypassed_attr.attr,
+	&waits_attr.attr,
+	&full_attr.attr,
+	&nowait_attr.attr,
+	&doomed_attr.attr,
+	&killed_attr.attr,
+	&errors_attr.attr,
+	NULL
+};
+
+static const struct attribute_group stats = {
+	.name = "stats",
+	.attrs = stat_files,
+};
+
+/**
+ * setcache_sysfs_exit() - remove the directory
+ *
+ * Waits until nobody reads or writes a file of the directory.
+ */
+void setcache_sysfs_exit(void)
+{
+	/* A debug kernel delays what kobject_put() does. */
+	kobject_del(dir);
+	kobject_put(dir);
+}
+
+/**
+ * setcache_sysfs_init() - make the directory
+ *
+ * Return: 0 or an error.
+ */
+int setcache_sysfs_init(void)
+{
+	dir = mcube_sysfs_add("setcache", files, &stats);
+	return PTR_ERR_OR_ZERO(dir);
+}

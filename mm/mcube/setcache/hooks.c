@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hooks of page sets, and the door to their engine
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * The engine is a module.  Tasks are in the engine only while they hold a reference
+ * on @users.  To shut the door means to kill that counter and to wait until it is 0;
+ * then the engine may free all sets, and the module may go.
+ *
+ * A file has a cookie, a word in its page cache.  Pages in sets have the name
+ * (cookie, index), and no cookie is used twice, so a file without a cookie has no page
+ * in any set.  All pages of a file are killed at once by taking its cookie.
+ *
+ * Why a kill may be left out while the door is shut or is being shut: a task that is in
+ * the engine by then began its read before the kill, and so may return the old page.
+ * Nothing is left in sets when the door opens again.
+ *
+ * Why nothing old comes into a set while the door opens: it opens after all CPUs have
+ * seen the static key.  An inserter that has not seen the key stored its page before,
+ * so every filler finds it.  Truncation holds the invalidate lock from before its hook
+ * until the blocks are freed, and a filler needs that lock.  A direct write has a hook
+ * at its end.
+ */
+
+#include <linux/atomic.h>
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/mcube_setcache.h>
+#include <linux/percpu-refcount.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+
+#include "engine.h"
+
+/* More pages are killed by taking the cookie of the file. */
+#define KILL_MAX	1024
+
+DEFINE_STATIC_KEY_FALSE(mcube_setcache_key);
+bool mcube_setcache_all;
+
+static const struct mcube_setcache_engine *engine;
+static struct percpu_ref users;
+static DECLARE_WAIT_QUEUE_HEAD(shut);
+
+#ifdef CONFIG_MCUBE_SETCACHE_BREAK
+static bool skips(enum mcube_setcache_why why)
+{
+	return READ_ONCE(mcube_setcache_skip) >> why & 1;
+}
+#else
+static bool skips(enum mcube_setcache_why why)
+{
+	return false;
+}
+#endif
+
+/**
+ * mcube_setcache_cookie() - the cookie of a file
+ * @mapping: page cache of the file.
+ *
+ * A file without a cookie gets one.
+ *
+ * Return: the cookie, or %MCUBE_SETCACHE_NEVER.
+ */
+u64 mcube_setcache_cookie(struct address_space *mapping)
+{
+	static atomic64_t last;
+	u64 old = READ_ONCE(mapping->mcube_setcache), new;
+
+	if (old)
+		return old;
+	new = atomic64_inc_return(&last);
+	old = cmpxchg(&mapping->mcube_setcache, 0, new);
+	return old ?: new;
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_cookie, MCUBE);
+
+/*
+ * The engine copies without page faults, so that no user program can stop it.  If it
+ * could not copy, the page of the program is brought in here, outside of the engine.
+ */
+ssize_t __mcube_setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
+{
+	size_t len;
+	ssize_t ret;
+
+	do {
+		if (!percpu_ref_tryget_live(&users))
+			return 0;
+		ret = engine->read(iocb, to, size);
+		percpu_ref_put(&users);
+		if (ret != -EFAULT)
+			return ret;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		len = min(iov_iter_count(to), PAGE_SIZE);
+	} while (fault_in_iov_iter_writeable(to, len) < len);
+	return -EFAULT;
+}
+
+/*
+ * If the cookie changes meanwhile, the kill is complete: fills that use the new cookie
+ * began after the full barrier.
+ */
+void __mcube_setcache_kill(struct address_space *mapping, pgoff_t first, pgoff_t last,
+			   enum mcube_setcache_why why)
+{
+	u64 cookie;
+
+	/* What the caller has stored comes before the look at the cookie, and at sets. */
+	smp_mb();
+	cookie = READ_ONCE(mapping->mcube_setcache);
+	if (!cookie || cookie == MCUBE_SETCACHE_NEVER || skips(why))
+		return;
+	if (last - first >= KILL_MAX) {
+		cmpxchg(&mapping->mcube_setcache, cookie, 0);
+	} else if (percpu_ref_tryget_live(&users)) {
+		engine->kill(cookie, first, last);
+		percpu_ref_put(&users);
+	}
+}
+
+void __mcube_setcache_drop(void)
+{
+	if (percpu_ref_tryget_live(&users)) {
+		engine->drop();
+		percpu_ref_put(&users);
+	}
+}
+
+void __mcube_setcache_async(struct address_space *mapping)
+{
+	if (skips(MCUBE_SETCACHE_ASYNC))
+		return;
+	WRITE_ONCE(mapping->mcube_setcache, MCUBE_SETCACHE_NEVER);
+	/* Pairs with the barrier of a filler: the cookie comes before the write. */
+	smp_mb();
+}
+
+void __mcube_setcache_close(struct address_space *mapping)
+{
+	if (!skips(MCUBE_SETCACHE_CLOSE))
+		WRITE_ONCE(mapping->mcube_setcache, 0);
+}
+
+/**
+ * mcube_setcache_open() - let reads into an engine
+ * @new: the engine; its sets are empty.
+ *
+ * Context: process, sleeps; the caller does not open or shut at the same time.
+ */
+void mcube_setcache_open(const struct mcube_setcache_engine *new)
+{
+	engine = new;
+	static_branch_enable(&mcube_setcache_key);
+	/* Without jump labels the key is a word that CPUs see later. */
+	synchronize_rcu();
+	percpu_ref_reinit(&users);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_open, MCUBE);
+
+/**
+ * mcube_setcache_shut() - no read gets into the engine any more
+ *
+ * Waits until nobody is in the engine: at most for the time of a read of the device.
+ *
+ * Context: as mcube_setcache_open().
+ */
+void mcube_setcache_shut(void)
+{
+	percpu_ref_kill(&users);
+	wait_event(shut, percpu_ref_is_zero(&users));
+	static_branch_disable(&mcube_setcache_key);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_shut, MCUBE);
+
+/**
+ * mcube_setcache_choose() - choose the files that take part
+ * @all: all files; otherwise those with POSIX_FADV_RANDOM.
+ */
+void mcube_setcache_choose(bool all)
+{
+	WRITE_ONCE(mcube_setcache_all, all);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_choose, MCUBE);
+
+static void users_gone(struct percpu_ref *ref)
+{
+	wake_up(&shut);
+}
+
+static int __init mcube_setcache_init(void)
+{
+	return percpu_ref_init(&users, users_gone, PERCPU_REF_INIT_DEAD |
+			       PERCPU_REF_ALLOW_REINIT, GFP_KERNEL);
+}
+core_initcall(mcube_setcache_init);
