@@ -37,9 +37,10 @@ def verdict(name, result):
     return (f"{name}: {result.why()}", "not ok")
 
 
-def rocs(root, flavor="test"):
-    """Put the module mcube_rocs into a guest, where its tests look for it."""
-    root.file(BUILD / flavor / "drivers/mcube/rocs/mcube_rocs.ko", "lib/modules/mcube_rocs.ko")
+def module(root, room, flavor="test"):
+    """Put the module of a room into a guest, where its tests look for it."""
+    root.file(BUILD / flavor / f"drivers/mcube/{room}/mcube_{room}.ko",
+              f"lib/modules/mcube_{room}.ko")
 
 
 def boot():
@@ -54,7 +55,7 @@ def boot():
 def kunit():
     """KUnit suites, built in and of the module, parsed from the log of the kernel."""
     guest = Guest(image(), kunit=True, append="kunit.filter_glob=mcube*")
-    rocs(guest.root)
+    module(guest.root, "rocs")
     result = guest.run("insmod /lib/modules/mcube_rocs.ko", "kunit", timeout=600)
     log = result.console.read_text("utf-8")
     at = log.find("KTAP version")
@@ -89,7 +90,7 @@ def command(name="command", **machine):
                   **(machine or {"smp": 4, "mem": "2G", "nodes": 2,
                                  "drives": [disk(name, mebi=128)]}))
     install_command(guest.root)
-    rocs(guest.root)
+    module(guest.root, "rocs")
     result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)
     return ktap.parse(result.output, name) + [verdict(name, result)]
 
@@ -118,7 +119,7 @@ def stress(minutes, nodes, mem, flavor="debug"):
                   programs=["stress-ng", "timeout", "numactl"], drives=[disk(name)],
                   allow=os.environ.get("STRESS_ALLOW"))
     guest.root.file(STRESS.with_name("stress_accounts.sh"), "mcube/stress_accounts.sh")
-    rocs(guest.root, flavor)
+    module(guest.root, "rocs", flavor)
     result = guest.run(STRESS, name, timeout=minutes * 60 + 420,
                        env={"MINUTES": f"{minutes:g}", "NODES": nodes, "MEM": mem, "LIB": "/mcube",
                             # six sets of stressors in a short run

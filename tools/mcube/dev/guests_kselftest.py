@@ -9,7 +9,8 @@ of their own too. Tests of input change no memory and share a guest. As a comman
     guests_kselftest.py [--nodes N] [--debug] [TEST ...]
     guests_kselftest.py --fuzz MINUTES [--nodes N]
 
-Variables MCUBE_FUZZ_* of the environment reach the guests, see mcube_fuzz.c.
+Variables MCUBE_FUZZ_* and MCUBE_SETCACHE_* of the environment reach the guests, see
+mcube_fuzz.c and setcache_torture.c.
 """
 
 import argparse
@@ -29,9 +30,11 @@ from qemu import Guest, image, kibibytes
 SELFTESTS = "tools/testing/selftests/mcube"
 # These need a modelled machine; guests_model.py runs them.
 MODELLED = ("sim_pmu", "sim_samples", "rocs_sim")
-SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input", "ubm_input", "rocs_input")
+SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input", "ubm_input", "setcache_input",
+          "rocs_input")
 # On the debug kernel too, where UBSan and KASAN see what bad input does to memory.
-DEBUGGED = ("map_input", "alloc_input", "srm_input", "ubm_input", "rocs_input", "alloc_hint")
+DEBUGGED = ("map_input", "alloc_input", "srm_input", "ubm_input", "setcache_input",
+            "rocs_input", "alloc_hint")
 # Random sequences of writes: for a few seconds in every run, for long under stress.
 FUZZER = "mcube_fuzz"
 # Cases that get a guest of their own: EACH case of a test, or for each pattern the
@@ -64,9 +67,11 @@ MEMORY = {"1node-alloc_compaction-contiguous_*": "4G", "?node-alloc_toggle": "1G
 # takes a piece of one. Larger machines have that zone; here it takes a machine with little
 # memory below 4 GiB. The machine with two nodes does not have it, and tests the other path.
 BELOW_4G = {"1node-alloc_mobility": "256M"}
-DISKS = re.compile(r"(srm|ubm)_(?!input)|alloc_(toggle|mobility)|rocs_move|mcube_fuzz")
+DISKS = re.compile(r"(srm|ubm|setcache)_(?!input)|alloc_(toggle|mobility)|rocs_move|mcube_fuzz")
 # These load the module mcube_rocs.
 ROCS = re.compile(r"rocs_|mcube_fuzz")
+# These load the module mcube_setcache.
+SETCACHE = re.compile(r"setcache_")
 
 
 def install():
@@ -143,8 +148,11 @@ class Job:
             guest.root.file(self.folder / item, f"kselftest/{item}")
         guest.root.tree(self.folder / "kselftest", "kselftest/kselftest")
         if any(ROCS.match(t) for t in self.cases):
-            guests.rocs(guest.root, flavor)
-        given = {k: v for k, v in os.environ.items() if k.startswith("MCUBE_FUZZ_")}
+            guests.module(guest.root, "rocs", flavor)
+        if any(SETCACHE.match(t) for t in self.cases):
+            guests.module(guest.root, "setcache", flavor)
+        given = {k: v for k, v in os.environ.items()
+                 if k.startswith(("MCUBE_FUZZ_", "MCUBE_SETCACHE_"))}
         result = guest.run(self.script(), name, timeout=self.limit,
                            env={**self.environment(), **(env or {}), **given})
         for drive in drives:

@@ -17,7 +17,7 @@ WORDS = (
     (f"{LEFT}palettes?{RIGHT}", "color selector", MCUBE),
     (rf"(?<!good )(?<!great ){LEFT}(deal|deals|dealt|dealing){RIGHT}(?! with)", "select", MCUBE),
     (f"{LEFT}rescan", "reuse", MCUBE),
-    (f"{LEFT}remap(?!_pfn_range|_file_pages|_vmalloc)", "recolor", MCUBE),
+    (f"{LEFT}remap(?!_pfn_range|_file_pages|_(file_)?range|_vmalloc)", "recolor", MCUBE),
     (rf"\bdry\b(?![- _]run)|{LEFT}nr_dry|{LEFT}set_dry", "exhausted", MCUBE),
     (f"{LEFT}loose(ly)?{RIGHT}", "unbinned", KERNEL),
     (f"{LEFT}the store{RIGHT}", "the mcube allocator", MCUBE),

@@ -66,6 +66,14 @@ const char * const input_rocs[] = {
 	NULL
 };
 
+/* Files of page sets, which are there while their module is loaded. */
+const char * const input_setcache[] = {
+	MCUBE_SETCACHE "mode",
+	MCUBE_SETCACHE "policy",
+	MCUBE_SETCACHE "size_mib",
+	NULL
+};
+
 /* Files whose values follow from the settings. */
 static const char * const derived[] = {
 	MCUBE_MAP "nr_colors",
@@ -153,6 +161,8 @@ void input_snapshot(char *buf, size_t size)
 
 	if (mcube_exists(MCUBE_ROCS "enabled"))
 		len += append(buf + len, size - len, input_rocs);
+	if (mcube_exists(MCUBE_SETCACHE "mode"))
+		len += append(buf + len, size - len, input_setcache);
 	append(buf + len, size - len, derived);
 }
 

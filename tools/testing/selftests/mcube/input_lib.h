@@ -13,9 +13,10 @@
 
 #include "mcube_lib.h"
 
-/* All files that root may write, up to a NULL; and those of the module mcube_rocs. */
+/* All files that root may write, up to a NULL; and those of modules. */
 extern const char * const input_writable[];
 extern const char * const input_rocs[];
+extern const char * const input_setcache[];
 
 /* Texts that every file with a number refuses, and every switch. */
 extern const char * const input_bad_numbers[];

@@ -21,6 +21,7 @@
 #define MCUBE_SRM	MCUBE_DIR "srm/"
 #define MCUBE_ROCS	MCUBE_DIR "rocs/"
 #define MCUBE_UBM	MCUBE_DIR "ubm/"
+#define MCUBE_SETCACHE	MCUBE_DIR "setcache/"
 #define ROCS_EVENTS	MCUBE_ROCS "events/"
 #define MCUBE_POOL	"/proc/sys/vm/nr_hugepages"
 #define MCUBE_MIN_FREE	"/proc/sys/vm/min_free_kbytes"

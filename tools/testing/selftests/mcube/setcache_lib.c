@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module mcube_setcache, files and block devices that its tests read, and stamps.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "setcache_lib.h"
+
+static const char *module_path(void)
+{
+	return getenv("MCUBE_SETCACHE_MODULE") ?: SETCACHE_MODULE;
+}
+
+int setcache_load(void)
+{
+	int fd = open(module_path(), O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+int setcache_unload(void)
+{
+	return syscall(SYS_delete_module, "mcube_setcache", O_NONBLOCK) ? -errno : 0;
+}
+
+/* Load the module.  NULL, or the reason why nothing can be tested. */
+const char *setcache_unusable(void)
+{
+	if (geteuid())
+		return "must be root";
+	if (mcube_exists(MCUBE_SETCACHE "mode"))
+		return NULL;
+	if (access(module_path(), R_OK))
+		return "mcube_setcache is not loaded, and MCUBE_SETCACHE_MODULE does not name its file";
+	return setcache_load() ? "mcube_setcache cannot be loaded" : NULL;
+}
+
+/* The settings as after loading, and all hooks. */
+int setcache_defaults(void)
+{
+	if (mcube_exists(SETCACHE_SKIP))
+		mcube_write(SETCACHE_SKIP, "0");
+	return mcube_write(MCUBE_SETCACHE "mode", "off") ?:
+	       mcube_write(MCUBE_SETCACHE "policy", "s3fifo") ?:
+	       mcube_write(MCUBE_SETCACHE "size_mib", "64");
+}
+
+long setcache_stat(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), MCUBE_SETCACHE "stats/%s", name);
+	return mcube_read_num(path);
+}
+
+/* A loop device over a file. */
+int setcache_attach(struct setcache_setup *s, const char *file)
+{
+	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), number, fd, ret;
+	struct loop_config config = { 0 };
+
+	if (control < 0)
+		return -errno;
+	number = s->loop[0] ? atoi(s->loop + strlen("/dev/loop")) :
+			      ioctl(control, LOOP_CTL_GET_FREE);
+	close(control);
+	if (number < 0)
+		return -errno;
+	snprintf(s->loop, sizeof(s->loop), "/dev/loop%d", number);
+	fd = open(s->loop, O_RDWR | O_CLOEXEC);
+	config.fd = open(file, O_RDWR | O_CLOEXEC);
+	ret = ioctl(fd, LOOP_CONFIGURE, &config) ? -errno : 0;
+	close(config.fd);
+	close(fd);
+	return ret;
+}
+
+/*
+ * Mount a disk, and make a file of zeros, or a block device of zeros, with so many pages.
+ * Return: NULL, or the reason why nothing can be tested.
+ */
+const char *setcache_begin(struct setcache_setup *s, enum setcache_place place,
+			   size_t pages)
+{
+	const char *why = setcache_unusable(), *dir;
+	int fd;
+
+	if (why)
+		return why;
+	dir = place == ON_XFS ? mcube_xfs(SETCACHE_MOUNT, &s->mounted) :
+				mcube_disk(SETCACHE_MOUNT, &s->mounted);
+	if (!dir)
+		return "no file system on the disk";
+	s->usable = true;
+	snprintf(s->backing, sizeof(s->backing), "%s/setcache", dir);
+	snprintf(s->file, sizeof(s->file), "%s", s->backing);
+	fd = open(s->backing, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || fallocate(fd, 0, 0, pages * PAGE_SIZE_))
+		return "no room on the disk";
+	close(fd);
+	if (place == ON_BLOCK_DEVICE) {
+		if (setcache_attach(s, s->backing))
+			return "no loop device";
+		snprintf(s->file, sizeof(s->file), "%s", s->loop);
+	}
+	return setcache_defaults() ? "settings are refused" : NULL;
+}
+
+/* Detach s->loop, as soon as nobody has it open. */
+int setcache_detach(struct setcache_setup *s)
+{
+	double end = mcube_now() + 10;
+	int fd = open(s->loop, O_RDWR | O_CLOEXEC);
+	char path[64];
+
+	if (fd < 0)
+		return -errno;
+	ioctl(fd, LOOP_CLR_FD);
+	close(fd);
+	snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file",
+		 s->loop + strlen("/dev/"));
+	while (mcube_exists(path) && mcube_now() < end)
+		usleep(10000);
+	return mcube_exists(path) ? -EBUSY : 0;
+}
+
+/* All as before setcache_begin().  Called in any case, perhaps by another process. */
+int setcache_end(struct setcache_setup *s)
+{
+	int ret;
+
+	if (!s->usable)
+		return 0;
+	ret = mcube_exists(MCUBE_SETCACHE "mode") ? 0 : setcache_load();
+	ret = setcache_defaults() ?: ret;
+	if (s->loop[0])
+		ret = setcache_detach(s) ?: ret;
+	unlink(s->backing);
+	if (s->mounted && umount(SETCACHE_MOUNT))
+		ret = -errno;
+	return ret;
+}
+
+/* The caller holds the page. */
+uint32_t stamp_begin(struct stamped *s, bool zero)
+{
+	uint32_t number = atomic_load(&s->begun) + 1;
+
+	if (zero)
+		atomic_store(&s->zero, number);
+	atomic_store(&s->begun, number);
+	return number;
+}
+
+void stamp_end(struct stamped *s)
+{
+	atomic_store(&s->done, atomic_load(&s->begun));
+}
+
+/* Each word of a page has the number of the page and of the write. */
+void stamp_fill(void *buf, unsigned int page, uint32_t number)
+{
+	uint64_t *word = buf, stamp = (uint64_t)(page + 1) << 32 | number;
+	size_t i;
+
+	for (i = 0; i < PAGE_SIZE_ / sizeof(*word); i++)
+		word[i] = stamp;
+}
+
+/*
+ * Is what a read returned, bytes [@from, @from + @len) of a page, as new as the write
+ * @done, which was complete when the read began?  A read may return parts of several
+ * writes that ran at the time.
+ */
+bool stamp_is_current(const struct stamped *s, unsigned int page, uint32_t done,
+		      const void *buf, size_t from, size_t len)
+{
+	uint32_t begun = atomic_load(&s->begun), zero = atomic_load(&s->zero);
+	size_t at;
+
+	/* Every 31st word: a few of each sector. */
+	for (at = (from + 7) & ~7UL; at + 8 <= from + len; at += 31 * 8) {
+		uint64_t word;
+
+		memcpy(&word, (const char *)buf + at - from, sizeof(word));
+		if (word ? word >> 32 == page + 1 && (uint32_t)word >= done &&
+			   (uint32_t)word <= begun : zero >= done)
+			continue;
+		printf("# page %u byte %zu: page %d write %u; %u complete, %u begun, zeros %u\n",
+		       page, at, (int)(word >> 32) - 1, (uint32_t)word, done, begun, zero);
+		return false;
+	}
+	return true;
+}

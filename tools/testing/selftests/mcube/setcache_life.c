@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page sets from loading to unloading: what comes in, what goes, and what is left.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "../kselftest_harness.h"
+#include "setcache_lib.h"
+
+#define PAGES		200U	/* fewer than a pool of 1 MiB has, so that they fit */
+#define MANY		1024U	/* more than a pool of 1 MiB has */
+
+FIXTURE(setcache_life) {
+	struct setcache_setup setup;
+	char *buf;
+	int fd, random_fd;
+	long hits, fills;
+};
+
+FIXTURE_VARIANT(setcache_life) {
+	enum setcache_place place;
+};
+
+FIXTURE_VARIANT_ADD(setcache_life, ext4) { .place = ON_EXT4 };
+FIXTURE_VARIANT_ADD(setcache_life, xfs) { .place = ON_XFS };
+FIXTURE_VARIANT_ADD(setcache_life, block_device) { .place = ON_BLOCK_DEVICE };
+
+/* Write stamps to all pages, to the disk; no page stays in the page cache. */
+static int write_all(int fd, unsigned int pages, uint32_t number)
+{
+	char buf[PAGE_SIZE_];
+	unsigned int i;
+
+	for (i = 0; i < pages; i++) {
+		stamp_fill(buf, i, number);
+		if (pwrite(fd, buf, sizeof(buf), i * PAGE_SIZE_) != sizeof(buf))
+			return -errno;
+	}
+	return fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) ? -errno : 0;
+}
+
+FIXTURE_SETUP(setcache_life)
+{
+	const char *why = setcache_begin(&self->setup, variant->place, MANY);
+
+	if (why)
+		SKIP(return, "%s", why);
+	self->fd = open(self->setup.file, O_RDWR | O_CLOEXEC);
+	self->random_fd = open(self->setup.file, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	ASSERT_LE(0, self->random_fd);
+	ASSERT_EQ(0, posix_fadvise(self->random_fd, 0, 0, POSIX_FADV_RANDOM));
+	self->buf = mmap(NULL, 64 * PAGE_SIZE_, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->buf);
+	/* A page fault in a copy would count a page twice. */
+	memset(self->buf, 0, 64 * PAGE_SIZE_);
+	ASSERT_EQ(0, write_all(self->fd, MANY, 1));
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
+}
+
+FIXTURE_TEARDOWN_PARENT(setcache_life)
+{
+	EXPECT_EQ(0, setcache_end(&self->setup));
+}
+
+/* Read so many pages from @first on, @nr at a time; returns those that are wrong. */
+static int wrong(int fd, char *buf, unsigned int first, unsigned int pages,
+		 unsigned int nr, uint32_t number)
+{
+	struct stamped s = { .begun = number, .done = number };
+	unsigned int i, j;
+	int bad = 0;
+
+	for (i = 0; i < pages; i += nr) {
+		ssize_t len = nr * PAGE_SIZE_;
+
+		if (pread(fd, buf, len, (first + i) * PAGE_SIZE_) != len)
+			return nr;
+		for (j = 0; j < nr; j++)
+			bad += !stamp_is_current(&s, first + i + j, number,
+						 buf + j * PAGE_SIZE_, 0, PAGE_SIZE_);
+	}
+	return bad;
+}
+
+static void counts(long *hits, long *fills)
+{
+	static long last_hits, last_fills;
+	long h = setcache_stat("hits"), f = setcache_stat("fills");
+
+	*hits = h - last_hits;
+	*fills = f - last_fills;
+	last_hits = h;
+	last_fills = f;
+}
+
+#define EXPECT_COUNTS(_hits, _fills) do {				\
+	counts(&self->hits, &self->fills);				\
+	EXPECT_EQ(_hits, self->hits);					\
+	EXPECT_EQ(_fills, self->fills);					\
+} while (0)
+
+TEST_F_TIMEOUT(setcache_life, pages_come_in_once, 120)
+{
+	counts(&self->hits, &self->fills);
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 16, 1, 1));
+	EXPECT_COUNTS(0, 16);
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 16, 1, 1));
+	EXPECT_COUNTS(16, 0);
+	/* Part of a read is there, part is not. */
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 8, 16, 16, 1));
+	EXPECT_COUNTS(8, 8);
+	/* A read of more than a fill takes at a time. */
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 64, 64, 64, 1));
+	EXPECT_COUNTS(0, 64);
+	/* A descriptor without the advice goes through the page cache. */
+	EXPECT_EQ(0, wrong(self->fd, self->buf, 0, 16, 1, 1));
+	EXPECT_COUNTS(0, 0);
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "all"));
+	EXPECT_EQ(0, wrong(self->fd, self->buf, 512, 16, 1, 1));
+	counts(&self->hits, &self->fills);
+	/* The file below a loop device takes part too. */
+	EXPECT_LE(16, self->fills);
+}
+
+TEST_F_TIMEOUT(setcache_life, written_pages_leave, 120)
+{
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 1));
+	EXPECT_EQ(0, write_all(self->fd, 32, 2));
+	counts(&self->hits, &self->fills);
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 2));
+	EXPECT_COUNTS(0, 32);
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 2));
+	EXPECT_COUNTS(32, 0);
+}
+
+TEST_F_TIMEOUT(setcache_life, dropped_pages_leave, 120)
+{
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 1));
+	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "1"));
+	counts(&self->hits, &self->fills);
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 1));
+	EXPECT_COUNTS(0, 32);
+	EXPECT_EQ(0, posix_fadvise(self->fd, 8 * PAGE_SIZE_, 8 * PAGE_SIZE_,
+				   POSIX_FADV_DONTNEED));
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 1));
+	EXPECT_COUNTS(24, 8);
+}
+
+TEST_F_TIMEOUT(setcache_life, reads_that_may_not_wait, 120)
+{
+	struct iovec iov = { .iov_base = self->buf, .iov_len = PAGE_SIZE_ };
+	long before = setcache_stat("nowait");
+
+	EXPECT_EQ(-1, preadv2(self->random_fd, &iov, 1, 0, RWF_NOWAIT));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(before + 1, setcache_stat("nowait"));
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 1, 1, 1));
+	EXPECT_EQ(PAGE_SIZE_, preadv2(self->random_fd, &iov, 1, 0, RWF_NOWAIT));
+	/* The part that is there. */
+	iov.iov_len = 4 * PAGE_SIZE_;
+	EXPECT_EQ(PAGE_SIZE_, preadv2(self->random_fd, &iov, 1, 0, RWF_NOWAIT));
+}
+
+TEST_F_TIMEOUT(setcache_life, buffers_of_the_reader, 120)
+{
+	char *fresh = mmap(NULL, 3 * PAGE_SIZE_, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, fresh);
+	/* Memory that comes with the copy. */
+	EXPECT_EQ(0, wrong(self->random_fd, fresh, 0, 2, 2, 1));
+	EXPECT_EQ(0, munmap(fresh + 2 * PAGE_SIZE_, PAGE_SIZE_));
+	EXPECT_EQ(2 * PAGE_SIZE_ - 100,
+		  pread(self->random_fd, fresh + 100, 3 * PAGE_SIZE_, 0));
+	EXPECT_EQ(-1, pread(self->random_fd, fresh + 2 * PAGE_SIZE_, PAGE_SIZE_, 0));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, pread(self->random_fd, fresh + 2 * PAGE_SIZE_, PAGE_SIZE_,
+			    100 * PAGE_SIZE_));
+	EXPECT_EQ(EFAULT, errno);
+}
+
+TEST_F_TIMEOUT(setcache_life, end_of_the_file, 120)
+{
+	static const char zeros[PAGE_SIZE_];
+
+	if (variant->place == ON_BLOCK_DEVICE)
+		SKIP(return, "a block device has one size");
+	ASSERT_EQ(0, ftruncate(self->fd, PAGE_SIZE_ + 1000));
+	EXPECT_EQ(1000, pread(self->random_fd, self->buf, PAGE_SIZE_, PAGE_SIZE_));
+	EXPECT_EQ(1000, pread(self->random_fd, self->buf, 4 * PAGE_SIZE_, PAGE_SIZE_));
+	EXPECT_EQ(0, pread(self->random_fd, self->buf, PAGE_SIZE_, 2 * PAGE_SIZE_));
+	EXPECT_EQ(0, pread(self->random_fd, self->buf, PAGE_SIZE_, PAGE_SIZE_ + 1000));
+	/* The rest of the page is zero when the file grows. */
+	ASSERT_EQ(0, ftruncate(self->fd, 3 * PAGE_SIZE_));
+	EXPECT_EQ(PAGE_SIZE_, pread(self->random_fd, self->buf, PAGE_SIZE_, PAGE_SIZE_));
+	EXPECT_EQ(0, memcmp(self->buf + 1000, zeros, PAGE_SIZE_ - 1000));
+	EXPECT_EQ(PAGE_SIZE_, pread(self->random_fd, self->buf, PAGE_SIZE_, 2 * PAGE_SIZE_));
+	EXPECT_EQ(0, memcmp(self->buf, zeros, PAGE_SIZE_));
+}
+
+TEST_F_TIMEOUT(setcache_life, sizes_and_policies, 240)
+{
+	static const char * const policies[] = { "lru", "lfu", "nrlfu", "s3fifo" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(policies); i++) {
+		EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "policy", policies[i]));
+		/* More than fit. */
+		EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, MANY, 16, 1));
+		EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, MANY, 1, 1));
+	}
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "16"));
+	EXPECT_EQ(16, mcube_read_num(MCUBE_SETCACHE "size_mib"));
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, MANY, 16, 1));
+	counts(&self->hits, &self->fills);
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, MANY, 16, 1));
+	counts(&self->hits, &self->fills);
+	/* 1024 pages among 256 sets: few sets are too small. */
+	EXPECT_LT(MANY * 9 / 10, self->hits);
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, MANY, 16, 1));
+	EXPECT_EQ(0, setcache_stat("errors"));
+}
+
+/* Read until killed. */
+static pid_t reader(const char *path, unsigned int seed)
+{
+	uint64_t state = seed + 1;
+	pid_t pid = fork();
+	char *buf;
+	int fd;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	buf = malloc(16 * PAGE_SIZE_);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	for (;;)
+		if (wrong(fd, buf, mcube_random(&state) % (MANY - 16), 16, 16, 1))
+			_exit(1);
+}
+
+TEST_F_TIMEOUT(setcache_life, loads_and_unloads_under_load, 300)
+{
+	pid_t pid[3];
+	unsigned int i;
+	int status;
+
+	for (i = 0; i < ARRAY_SIZE(pid); i++)
+		pid[i] = reader(self->setup.file, i);
+	for (i = 0; i < 20; i++) {
+		EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", i % 2 ? "all" : "random"));
+		usleep(5000);
+		/* A file in sysfs that is open holds the module for a moment. */
+		while (setcache_unload() == -EAGAIN)
+			usleep(1000);
+		EXPECT_FALSE(mcube_exists(MCUBE_SETCACHE "mode"));
+		ASSERT_EQ(0, setcache_load());
+	}
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		EXPECT_EQ(0, kill(pid[i], SIGKILL));
+		EXPECT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
+}
+
+/*
+ * A loop device has another file, and an asynchronous direct write keeps its pages out of
+ * sets no longer than until it is closed.
+ */
+FIXTURE(setcache_device) {
+	struct setcache_setup setup;
+	char other[192];
+	char *buf;
+};
+
+FIXTURE_SETUP(setcache_device)
+{
+	const char *why = setcache_begin(&self->setup, ON_BLOCK_DEVICE, MANY);
+	int fd;
+
+	if (why)
+		SKIP(return, "%s", why);
+	self->buf = aligned_alloc(PAGE_SIZE_, 64 * PAGE_SIZE_);
+	snprintf(self->other, sizeof(self->other), "%s-other", self->setup.backing);
+	fd = open(self->other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, write_all(fd, MANY, 7));
+	close(fd);
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
+}
+
+FIXTURE_TEARDOWN_PARENT(setcache_device)
+{
+	unlink(self->other);
+	EXPECT_EQ(0, setcache_end(&self->setup));
+}
+
+/* Write, read twice, close; then the same device has another file. */
+static int read_old_and_new(struct setcache_setup *s, const char *other, char *buf)
+{
+	int fd = open(s->loop, O_RDWR | O_CLOEXEC), bad;
+
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	bad = write_all(fd, 16, 1) || wrong(fd, buf, 0, 16, 1, 1) ||
+	      wrong(fd, buf, 0, 16, 1, 1);
+	close(fd);
+	if (bad || setcache_detach(s) || setcache_attach(s, other))
+		return -1;
+	fd = open(s->loop, O_RDWR | O_CLOEXEC);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	bad = wrong(fd, buf, 0, 16, 1, 7);
+	close(fd);
+	return bad;
+}
+
+TEST_F_TIMEOUT(setcache_device, closed_by_all, 60)
+{
+	EXPECT_EQ(0, read_old_and_new(&self->setup, self->other, self->buf));
+}
+
+TEST_F_TIMEOUT(setcache_device, closed_by_all_control, 60)
+{
+	if (!mcube_exists(SETCACHE_SKIP))
+		SKIP(return, "no CONFIG_MCUBE_SETCACHE_BREAK");
+	/* Without the hooks of closing and of dropping, all 16 pages are old. */
+	ASSERT_EQ(0, mcube_write(SETCACHE_SKIP, "0x50"));
+	EXPECT_EQ(16, read_old_and_new(&self->setup, self->other, self->buf));
+}
+
+TEST_HARNESS_MAIN
