@@ -131,28 +131,12 @@ static inline void mcube_setcache_close(struct address_space *mapping)
 
 #else /* CONFIG_MCUBE_SETCACHE_HOOKS */
 
-static inline ssize_t mcube_setcache_read(struct kiocb *iocb, struct iov_iter *to,
-					  loff_t *size)
-{
-	return 0;
-}
-
-static inline void mcube_setcache_kill(struct address_space *mapping, pgoff_t first,
-				       pgoff_t last, enum mcube_setcache_why why)
-{
-}
-
-static inline void mcube_setcache_drop(void)
-{
-}
-
-static inline void mcube_setcache_direct_write(struct kiocb *iocb)
-{
-}
-
-static inline void mcube_setcache_close(struct address_space *mapping)
-{
-}
+/* Macros: an inline function would be counted where GCC decides what to inline. */
+#define mcube_setcache_read(iocb, to, size)			((ssize_t)0)
+#define mcube_setcache_kill(mapping, first, last, why)		do { } while (0)
+#define mcube_setcache_drop()					do { } while (0)
+#define mcube_setcache_direct_write(iocb)			do { } while (0)
+#define mcube_setcache_close(mapping)				do { } while (0)
 
 #endif /* CONFIG_MCUBE_SETCACHE_HOOKS */
 
