@@ -31,7 +31,7 @@ struct kiocb;
  * @set: the set.
  */
 struct setcache_slot {
-	spinlock_t lock;
+	spinlock_t lock;	/* key and state of the ways */
 	struct setcache_set set;
 } ____cacheline_aligned;
 

@@ -208,12 +208,12 @@ static int grow(u32 nr)
 static void shrink(u32 nr)
 {
 	struct setcache_set *gone[SHRINK_BATCH];
+	struct setcache_table *t = &setcache_table;
 	unsigned int i, batch;
 
-	while (setcache_table.nr > nr) {
-		for (batch = 0; batch < SHRINK_BATCH && setcache_table.nr > nr; batch++)
-			gone[batch] = setcache_table_shrink(&setcache_table,
-						READ_ONCE(setcache_config.policy));
+	while (t->nr > nr) {
+		for (batch = 0; batch < SHRINK_BATCH && t->nr > nr; batch++)
+			gone[batch] = setcache_table_shrink(t, READ_ONCE(setcache_config.policy));
 		synchronize_rcu();
 		for (i = 0; i < batch; i++) {
 			while (!setcache_set_is_idle(gone[i]))
@@ -221,7 +221,7 @@ static void shrink(u32 nr)
 			free_pages_of(gone[i]);
 		}
 		for (;;) {
-			void *segment = setcache_table_take_segment(&setcache_table);
+			void *segment = setcache_table_take_segment(t);
 
 			if (!segment)
 				break;

@@ -46,7 +46,7 @@ const char *setcache_unusable(void)
 	if (mcube_exists(MCUBE_SETCACHE "mode"))
 		return NULL;
 	if (access(module_path(), R_OK))
-		return "mcube_setcache is not loaded, and MCUBE_SETCACHE_MODULE does not name its file";
+		return "no module mcube_setcache, and MCUBE_SETCACHE_MODULE names no file";
 	return setcache_load() ? "mcube_setcache cannot be loaded" : NULL;
 }
 
@@ -198,8 +198,9 @@ bool stamp_is_current(const struct stamped *s, unsigned int page, uint32_t done,
 		uint64_t word;
 
 		memcpy(&word, (const char *)buf + at - from, sizeof(word));
-		if (word ? word >> 32 == page + 1 && (uint32_t)word >= done &&
-			   (uint32_t)word <= begun : zero >= done)
+		if (!word && zero >= done)
+			continue;
+		if (word >> 32 == page + 1 && (uint32_t)word >= done && (uint32_t)word <= begun)
 			continue;
 		printf("# page %u byte %zu: page %d write %u; %u complete, %u begun, zeros %u\n",
 		       page, at, (int)(word >> 32) - 1, (uint32_t)word, done, begun, zero);

@@ -160,7 +160,8 @@ static void write_pages(struct worker *w)
 		return;
 	}
 	pos = first * PAGE_SIZE_;
-	len = got = nr * PAGE_SIZE_;
+	len = nr * PAGE_SIZE_;
+	got = len;
 	for (i = 0; i < nr; i++)
 		stamp_fill(w->buf + i * PAGE_SIZE_, first + i,
 			   stamp_begin(&t->page[first + i], false));
@@ -219,8 +220,10 @@ static void zero_pages(struct worker *w)
 	nr = nr < PAGES - first ? nr : PAGES - first;
 	if (t->file && how == 0)
 		nr = PAGES - first;
-	pos = range[0] = first * PAGE_SIZE_;
-	len = range[1] = nr * PAGE_SIZE_;
+	pos = first * PAGE_SIZE_;
+	len = nr * PAGE_SIZE_;
+	range[0] = pos;
+	range[1] = len;
 	close_gate(t);
 	if (atomic_load(&t->stop))
 		goto out;
