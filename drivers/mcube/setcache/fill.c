@@ -18,7 +18,6 @@
  * a circle.
  */
 
-#include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/fs.h>
 #include <linux/hash.h>
@@ -158,22 +157,6 @@ static enum obstacle reserve(struct fill *fill, pgoff_t index)
 	return NO_OBSTACLE;
 }
 
-static void end_bio(struct bio *bio)
-{
-	folio_end_read(bio_first_folio_all(bio), !bio->bi_status);
-	bio_put(bio);
-}
-
-static void read_block_device(struct address_space *mapping, struct folio *folio)
-{
-	struct bio *bio = bio_alloc(I_BDEV(mapping->host), 1, REQ_OP_READ, GFP_NOIO);
-
-	bio->bi_iter.bi_sector = folio_pos(folio) >> SECTOR_SHIFT;
-	bio->bi_end_io = end_bio;
-	bio_add_folio_nofail(bio, folio, PAGE_SIZE, 0);
-	submit_bio(bio);
-}
-
 /* Begin to read a page; the folio is unlocked when it is done. */
 static void submit(struct fill *fill, unsigned int i)
 {
@@ -187,7 +170,7 @@ static void submit(struct fill *fill, unsigned int i)
 	folio->mapping = mapping;
 	folio->index = fill->first + i;
 	if (S_ISBLK(mapping->host->i_mode))
-		read_block_device(mapping, folio);
+		mcube_setcache_read_block(I_BDEV(mapping->host), folio);
 	else if (mapping->a_ops->read_folio(fill->file, folio))
 		part->failed = true;
 }
