@@ -39,11 +39,13 @@ DEFINE_MUTEX(setcache_table_lock);
 static int next_node = NUMA_NO_NODE;
 
 static void lock_of_group(struct setcache_set *set)
+	__acquires(&setcache_slot(set)->lock)
 {
 	spin_lock_nest_lock(&setcache_slot(set)->lock, &setcache_table_lock);
 }
 
 static void unlock_of_group(struct setcache_set *set)
+	__releases(&setcache_slot(set)->lock)
 {
 	spin_unlock(&setcache_slot(set)->lock);
 }
@@ -60,6 +62,8 @@ static const struct setcache_locks locks = {
  * Return: the set, until setcache_unlock().
  */
 struct setcache_set *setcache_lock(const struct setcache_key *key)
+	__acquires(RCU)
+	__acquires(&setcache_slot(set)->lock)
 {
 	struct setcache_set *set;
 
@@ -78,6 +82,8 @@ struct setcache_set *setcache_lock(const struct setcache_key *key)
  * @set: the set that setcache_lock() gave.
  */
 void setcache_unlock(struct setcache_set *set)
+	__releases(&setcache_slot(set)->lock)
+	__releases(RCU)
 {
 	spin_unlock(&setcache_slot(set)->lock);
 	rcu_read_unlock();
