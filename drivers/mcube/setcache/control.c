@@ -8,18 +8,10 @@
  * from size to size, reads go on.  A policy takes over what the old policy left.
  */
 
-#include <linux/cpumask.h>
 #include <linux/mutex.h>
 
 #include "../../../mm/mcube/setcache/engine.h"
 #include "internal.h"
-
-struct setcache_config setcache_config = {
-	.policy = SETCACHE_S3FIFO,
-	.size = 64,
-};
-
-DEFINE_PER_CPU(unsigned long [SETCACHE_NR_STATS], setcache_stats);
 
 /* Covers the settings. */
 static DEFINE_MUTEX(config_lock);
@@ -101,22 +93,6 @@ int setcache_set_size(u32 mib)
 void setcache_set_policy(enum setcache_policy policy)
 {
 	WRITE_ONCE(setcache_config.policy, policy);
-}
-
-/**
- * setcache_stat() - read a counter
- * @stat: the counter.
- *
- * Return: its value since the module was loaded.
- */
-unsigned long setcache_stat(enum setcache_stat stat)
-{
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(setcache_stats[stat], cpu);
-	return sum;
 }
 
 /**

@@ -108,6 +108,9 @@ static inline struct setcache_key setcache_name(u64 cookie, pgoff_t index)
 	return setcache_key(setcache_table.seed, cookie, index);
 }
 
+/* config.c */
+unsigned long setcache_stat(enum setcache_stat stat);
+
 /* pool.c */
 u32 setcache_pool_max(void);
 int setcache_pool_create(u32 nr);
@@ -118,10 +121,12 @@ void setcache_unlock(struct setcache_set *set);
 void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last);
 void setcache_drop(void);
 
-/* read.c */
-ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
+/* copy.c */
 ssize_t setcache_copy(struct setcache_set *set, unsigned int way, struct kiocb *iocb,
 		      struct iov_iter *to, loff_t size);
+
+/* read.c */
+ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
 
 /* fill.c */
 void setcache_fill_init(void);
@@ -131,7 +136,6 @@ ssize_t setcache_fill(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
 int setcache_set_mode(enum setcache_mode mode);
 int setcache_set_size(u32 mib);
 void setcache_set_policy(enum setcache_policy policy);
-unsigned long setcache_stat(enum setcache_stat stat);
 void setcache_control_exit(void);
 
 /* debugfs.c */

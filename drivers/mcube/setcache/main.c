@@ -28,9 +28,6 @@
 
 #include "internal.h"
 
-#define CREATE_TRACE_POINTS
-#include <trace/events/mcube_setcache.h>
-
 static int __init setcache_init(void)
 {
 	int ret;

@@ -4,8 +4,7 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A hit takes a pin on the page, and no lock.  It copies with page faults disabled, so
- * that a pin is never held for longer than a copy: a fault may wait for a user program.
+ * A hit takes a pin on the page, and no lock.
  *
  * The size of the file is read before the page is looked up and again after.  The
  * smaller one holds: a page may be older than an extension of the file that comes in
@@ -14,41 +13,11 @@
 
 #include <linux/fs.h>
 #include <linux/minmax.h>
-#include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
-#include <linux/uaccess.h>
 #include <linux/uio.h>
 
 #include "internal.h"
-
-/**
- * setcache_copy() - copy from a page to the reader
- * @set: the set.
- * @way: the way of the page, pinned by the caller.
- * @iocb: the read; its position advances.
- * @to: where the data goes.
- * @size: size of the file at a time before the page was looked up or filled.
- *
- * Return: number of bytes; 0 if the file ends before; -EFAULT if there was a page fault
- * at the first byte.
- */
-ssize_t setcache_copy(struct setcache_set *set, unsigned int way, struct kiocb *iocb,
-		      struct iov_iter *to, loff_t size)
-{
-	size_t offset = offset_in_page(iocb->ki_pos), copied;
-	loff_t left = size - iocb->ki_pos;
-
-	if (left <= 0)
-		return 0;
-	pagefault_disable();
-	copied = copy_folio_to_iter(set->entry[way].page, offset,
-				    min3(left, (loff_t)(PAGE_SIZE - offset),
-					 (loff_t)iov_iter_count(to)), to);
-	pagefault_enable();
-	iocb->ki_pos += copied;
-	return copied ?: -EFAULT;
-}
 
 /* Copy pages that are in sets; *@got is what the last copy returned, or 1 for none. */
 static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
