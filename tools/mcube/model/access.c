@@ -22,6 +22,7 @@ static struct request *enqueue(struct model *m, struct vcpu *v, unsigned int kin
 	r->gap = v->mark - v->left;
 	r->want = 0;
 	r->owner = v->shared->owner % SIM_MAX_OWNERS;
+	r->position = v->count[SIM_INSTRUCTIONS];
 	v->queued_gap += r->gap;
 	v->mark = v->left;
 	return r;
@@ -118,6 +119,8 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 	if (!entry) {
 		r = enqueue(m, v, REQUEST_DEMAND);
 		describe(r, vaddr, paddr, ip, flags, want);
+		r->after = v->after;
+		v->demands++;
 		v->queued_demand++;
 		v->left -= v->latency >> 4;
 		v->mark = v->left;

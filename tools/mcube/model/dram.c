@@ -33,6 +33,7 @@ void dram_init(struct dram *d, const struct address_map *map)
 	memset(d, 0, sizeof(*d));
 	d->map = map;
 	d->next = DRAM_NEVER;
+	d->room = DRAM_PENDING;
 }
 
 /**
@@ -129,21 +130,17 @@ void dram_serve(struct dram *d, struct dram_done *done)
  * dram_submit - make a request pending
  * @d:		the memory
  * @address:	physical address
- * @arrival:	time at which it reaches the controller
- * @cpu:	CPU that it is charged to
- * @awaited:	the CPU waits for the data
+ * @r:		the request, without bank and row
  *
- * At most DRAM_PENDING requests may be pending.
+ * At most @d->room requests may be pending.
  */
-void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
-		 bool awaited)
+void dram_submit(struct dram *d, uint64_t address, const struct dram_request *r)
 {
-	struct dram_request *r = &d->pending[d->nr++];
+	struct dram_request *p = &d->pending[d->nr++];
 
-	*r = (struct dram_request){
-		.arrival = arrival, .row = address_row(d->map, address),
-		.bank = address_bank(d->map, address), .cpu = cpu, .awaited = awaited,
-	};
-	if (starts(d, r) < d->next)
-		d->next = starts(d, r);
+	*p = *r;
+	p->row = address_row(d->map, address);
+	p->bank = address_bank(d->map, address);
+	if (starts(d, p) < d->next)
+		d->next = starts(d, p);
 }

@@ -22,7 +22,8 @@
 #include "address.h"
 #include "../../../drivers/mcube/sim/shm.h"
 
-#define DRAM_PENDING	64
+#define DRAM_PENDING	64		/* where CPUs wait for each request */
+#define DRAM_MAX_PENDING (DRAM_PENDING + SIM_MAX_CPUS * MAX_MISSES)
 #define DRAM_NEVER	UINT64_MAX
 
 enum row { ROW_HIT, ROW_EMPTY, ROW_CONFLICT };
@@ -33,6 +34,7 @@ enum row { ROW_HIT, ROW_EMPTY, ROW_CONFLICT };
  * @row:	its row
  * @bank:	its bank, over all channels
  * @cpu:	CPU that it is charged to
+ * @tag:	number that the CPU knows it by, if @awaited
  * @awaited:	the CPU waits for the data
  */
 struct dram_request {
@@ -40,6 +42,7 @@ struct dram_request {
 	uint64_t row;
 	unsigned int bank;
 	unsigned int cpu;
+	uint32_t tag;
 	bool awaited;
 };
 
@@ -64,6 +67,7 @@ struct dram_done {
  *		is ready for a command
  * @bus:	of each channel, the time at which its data bus is free
  * @next:	time at which a bank takes the next request, DRAM_NEVER for none
+ * @room:	number of requests that may be pending
  * @nr:		number of requests in @pending
  * @pending:	requests not yet served, oldest first
  */
@@ -75,15 +79,15 @@ struct dram {
 	} bank[SIM_MAX_BANKS];
 	uint64_t bus[SIM_MAX_BANKS];
 	uint64_t next;
+	unsigned int room;
 	unsigned int nr;
-	struct dram_request pending[DRAM_PENDING];
+	struct dram_request pending[DRAM_MAX_PENDING];
 };
 
 void dram_init(struct dram *d, const struct address_map *map);
 void dram_clear(struct dram *d);
 void dram_clamp(struct dram *d, uint64_t now);
-void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
-		 bool awaited);
+void dram_submit(struct dram *d, uint64_t address, const struct dram_request *r);
 void dram_serve(struct dram *d, struct dram_done *done);
 
 #endif

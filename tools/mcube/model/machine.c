@@ -36,6 +36,8 @@ static const struct key {
 	KEY("cpu.instruction", NUMBER, instruction),
 	KEY("cpu.pause", NUMBER, pause),
 	KEY("cpu.hidden", NUMBER, hidden),
+	KEY("cpu.misses", NUMBER, misses),
+	KEY("cpu.window", NUMBER, window),
 	KEY("l1.size", NUMBER, l1.size),
 	KEY("l1.ways", NUMBER, l1.ways),
 	KEY("l1.latency", NUMBER, l1.latency),
@@ -280,6 +282,10 @@ const char *machine_check(struct machine *m)
 		return "quantum: at least 100 cycles";
 	if (!m->instruction || !m->mhz)
 		return "cpu.instruction and mhz must not be 0";
+	if (!m->misses || m->misses > MAX_MISSES)
+		return "cpu.misses: 1 to 32";
+	if (!m->window || m->window > MAX_WINDOW)
+		return "cpu.window: 1 to 4096";
 	return "";
 }
 
@@ -291,7 +297,7 @@ void machine_default(struct machine *m)
 {
 	*m = (struct machine){
 		.name = "unnamed", .mhz = 1000, .line = 64, .quantum = 20000, .instruction = 1,
-		.pause = 40,
+		.pause = 40, .misses = 1, .window = 128,
 		.l1.ways = 1, .l2.ways = 1, .llc.ways = 1, .llc_slices = 1, .prefetch_degree = 1,
 		.dram_granule = PAGE, .dram_row = 8192,
 	};

@@ -13,6 +13,8 @@
 #define MAX_TABLE	64
 #define MAP_TEXT	256
 #define MAX_DEGREE	16
+#define MAX_MISSES	32
+#define MAX_WINDOW	4096
 
 enum policy {
 	POLICY_LRU,
@@ -60,6 +62,8 @@ struct masks {
  * @instruction: cycles of an instruction, without its data accesses
  * @pause:	cycles of a PAUSE
  * @hidden:	cycles of each data access that the pipeline hides
+ * @misses:	demand requests that a CPU has under way at most; 1: it waits for each
+ * @window:	instructions that a CPU goes on beyond a load that is under way
  * @l1:		private first level, data
  * @l2:		private second level; a size of 0 if the machine has none
  * @llc:	shared last level
@@ -89,6 +93,8 @@ struct machine {
 	uint64_t instruction;
 	uint64_t pause;
 	uint64_t hidden;
+	uint64_t misses;
+	uint64_t window;
 	struct level l1;
 	struct level l2;
 	struct level llc;

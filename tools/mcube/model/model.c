@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "overlap.h"
+
 static unsigned int beyond(uint64_t latency, uint64_t hidden)
 {
 	return latency > hidden ? latency - hidden : 0;
@@ -53,6 +55,8 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 		v->queue = calloc(QUEUE_SIZE, sizeof(*v->queue));
 		if (!v->queue || !cache_init(&v->l1, &m->machine.l1) ||
 		    (machine->l2.size && !cache_init(&v->l2, &m->machine.l2)))
+			return false;
+		if (machine->misses > 1 && !overlap_init(m, v))
 			return false;
 		vcpu_forget(v);
 	}
@@ -111,6 +115,7 @@ void model_free(struct model *m)
 	pages_free(&m->pages);
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		free(m->vcpu[i].queue);
+		free(m->vcpu[i].flight);
 		cache_free(&m->vcpu[i].l1);
 		cache_free(&m->vcpu[i].l2);
 	}

@@ -9,8 +9,8 @@
  *	      \            /
  *	       \          /		weave phase: always the request that is
  *	        \        /		earliest in modelled time	weave.c
- *	   last level, sliced		address.h, cache.c, prefetch.c
- *	           |
+ *	   last level, sliced		address.h, cache.c, prefetch.c; overlap.c for
+ *	           |			CPUs that do not wait for each request
  *	   DRAM: channels, banks	dram.c
  *
  * The emulator runs the CPUs one after the other, each for a quantum of modelled
@@ -20,7 +20,7 @@
  *
  * Files use each other in one direction only, from left to right:
  *
- *	plugin, replay -> model -> quantum, access -> weave -> prefetch, sample
+ *	plugin, replay -> model -> quantum, access -> weave -> overlap, prefetch, sample
  *
  * All these files use state.h, and with it machine, address, cache, dram and pages.
  * drivers/mcube/sim/shm.h has the unit and the meaning of every counter.

@@ -236,6 +236,7 @@ void model_start(struct model *m)
 		v->clock = latest;
 		v->left = m->machine.quantum;
 		v->mark = v->left;
+		v->position = v->count[SIM_INSTRUCTIONS];
 		vcpu_forget(v);
 	}
 	publish(m);

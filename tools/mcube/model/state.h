@@ -15,6 +15,7 @@
 #define QUEUE_SIZE	8192u		/* requests per CPU, a power of two */
 #define STREAMS		64		/* pages that the prefetcher follows per CPU */
 #define NO_LINE		(~0ull)
+#define FLIGHTS		64u		/* demand requests in struct vcpu.flight, a power of two */
 
 enum request_kind {
 	REQUEST_DEMAND,		/* a miss of the private levels */
@@ -32,6 +33,8 @@ enum request_kind {
  * @flags:	SIM_SAMPLE_STORE, and for REQUEST_SAMPLE the level
  * @want:	samplers that chose this access, a bit for each
  * @owner:	owner that the request is charged to
+ * @position:	instructions that the CPU had executed
+ * @after:	number of the demand request that the address depends on, 0 for none
  */
 struct request {
 	uint64_t paddr;
@@ -42,6 +45,46 @@ struct request {
 	uint8_t flags;
 	uint8_t want;
 	uint8_t owner;
+	uint32_t position;
+	uint32_t after;
+};
+
+enum flight_state {
+	FLIGHT_WAITS,		/* for its address, or for a place among cpu.misses */
+	FLIGHT_SENT,		/* to DRAM, which has not answered */
+	FLIGHT_KNOWN,		/* the time of its data is known */
+};
+
+/**
+ * struct flight - a demand request that the CPU does not wait for; overlap.c
+ * @request:	the request
+ * @state:	enum flight_state
+ * @entered:	time at which the CPU reached the request
+ * @sent:	time at which it went to the last level
+ * @done:	time at which the data arrive, if FLIGHT_KNOWN
+ */
+struct flight {
+	struct request request;
+	unsigned int state;
+	uint64_t entered;
+	uint64_t sent;
+	uint64_t done;
+};
+
+/**
+ * struct plan - what a CPU does next, as long as no flight of it changes
+ * @enter:	time at which it reaches the request at the head of its queue
+ * @send:	time at which a flight goes to the last level
+ * @number:	number of that flight
+ * @enter_known: @enter was worked out
+ * @send_known:	@send and @number were worked out
+ */
+struct plan {
+	uint64_t enter;
+	uint64_t send;
+	uint32_t number;
+	bool enter_known;
+	bool send_known;
 };
 
 /**
@@ -87,6 +130,15 @@ struct stream {
  * @dispatch:	number of its last dispatch
  * @exits:	how often it was asked to leave since that dispatch
  * @stream:	state of the stride prefetcher
+ * @after:	number of the demand request that the address of the next access
+ *		depends on, 0 for none
+ * @demands:	number of the last demand request that was queued, from 1
+ * @flight:	demand requests by number modulo FLIGHTS; NULL: the CPU waits for each
+ * @first:	number of the oldest request in @flight
+ * @next:	number of the next request that enters @flight
+ * @sent:	time at which a request of @flight last went to the last level
+ * @position:	instructions executed at @clock
+ * @plan:	what it does next with @flight and the head of @queue
  */
 struct vcpu {
 	int64_t left;
@@ -115,6 +167,15 @@ struct vcpu {
 	uint64_t dispatch;
 	unsigned int exits;
 	struct stream stream[STREAMS];
+
+	uint32_t after;
+	uint32_t demands;
+	struct flight *flight;
+	uint32_t first;
+	uint32_t next;
+	uint64_t sent;
+	uint32_t position;
+	struct plan plan;
 };
 
 /**

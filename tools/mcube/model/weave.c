@@ -19,8 +19,9 @@
  *    lower bound. Here it takes a moving average of the latencies so far. Only the
  *    end of the quantum depends on that estimate (quantum.c).
  *  - ZSim runs both phases in parallel. Here both run in the emulator's thread.
- *  - ZSim models out-of-order CPUs and coherence. Here a CPU waits for each demand
- *    request, and private levels are not coherent.
+ *  - ZSim models the execution units of out-of-order CPUs. Here a CPU has a window of
+ *    instructions and a number of misses (overlap.c), or waits for each demand request.
+ *  - In ZSim private levels are coherent. Here they are not.
  *
  * Each CPU has a clock. There are two kinds of events: a CPU makes the request at the
  * head of its queue, at its clock plus the gap of the request; and a DRAM bank takes
@@ -37,6 +38,7 @@
  */
 #include "weave.h"
 
+#include "overlap.h"
 #include "prefetch.h"
 #include "sample.h"
 
@@ -44,6 +46,16 @@ static void advance(struct vcpu *v, uint64_t cycles)
 {
 	v->clock += cycles;
 	v->count[SIM_CYCLES] += cycles;
+}
+
+static void sample_dram(struct model *m, struct vcpu *v, const struct request *r,
+			unsigned int want, uint64_t time, uint64_t latency,
+			unsigned int flags)
+{
+	want |= r->want;
+	if (want)
+		sample_write(v, r, want, time,
+			     latency + m->l1_cost + m->l2_cost + m->machine.hidden, flags);
 }
 
 /* DRAM has completed a request. */
@@ -80,12 +92,16 @@ static void complete(struct model *m, const struct dram_done *done)
 		want = sampled(v, SIM_ROW_HITS);
 	else if (done->row == ROW_CONFLICT)
 		want = sampled(v, SIM_ROW_CONFLICTS);
-	want |= v->waiting.want;
+	if (v->flight) {
+		struct flight *f = overlap_flight(v, d->tag);
+
+		overlap_answer(v, f, done->time);
+		sample_dram(m, v, &f->request, want, f->sent, done->time - f->sent, flags);
+		return;
+	}
 	latency = done->time - v->clock;
 	v->latency += ((int)latency * 16 - (int)v->latency) / 16;
-	if (want)
-		sample_write(v, &v->waiting, want, v->clock,
-			     latency + m->l1_cost + m->l2_cost + m->machine.hidden, flags);
+	sample_dram(m, v, &v->waiting, want, v->clock, latency, flags);
 	advance(v, latency);
 	v->blocked = false;
 }
@@ -99,12 +115,17 @@ static void serve_dram(struct model *m)
 	complete(m, &done);
 }
 
-static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time,
-			  bool awaited)
+static void submit(struct model *m, uint64_t paddr, const struct dram_request *r)
 {
-	while (m->dram.nr == DRAM_PENDING)
+	while (m->dram.nr == m->dram.room)
 		serve_dram(m);
-	dram_submit(&m->dram, paddr, time, v->index, awaited);
+	dram_submit(&m->dram, paddr, r);
+}
+
+/* A read or a write that no CPU waits for. */
+static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time)
+{
+	submit(m, paddr, &(struct dram_request){ .arrival = time, .cpu = v->index });
 }
 
 /* Put a line into the last level. If the victim is dirty, write it to DRAM. */
@@ -128,11 +149,12 @@ static void fill(struct model *m, struct vcpu *v, unsigned int index, uint64_t p
 	}
 	if (victim & LINE_DIRTY) {
 		v->count[SIM_LLC_WRITEBACKS]++;
-		read_or_write(m, v, address, time, false);
+		read_or_write(m, v, address, time);
 	}
 }
 
-static void prefetch(struct model *m, struct vcpu *v, const struct request *r)
+static void prefetch(struct model *m, struct vcpu *v, const struct request *r,
+		     uint64_t time)
 {
 	uint64_t ahead[MAX_DEGREE];
 	unsigned int n = prefetch_lines(m, v, r->paddr, ahead);
@@ -143,17 +165,21 @@ static void prefetch(struct model *m, struct vcpu *v, const struct request *r)
 		if (cache_peek(&m->llc, index, ahead[i] >> m->map.line_shift))
 			continue;
 		v->count[SIM_PREFETCHES]++;
-		read_or_write(m, v, ahead[i], v->clock + m->llc_cost, false);
-		fill(m, v, index, ahead[i], r->owner, v->clock + m->llc_cost);
+		read_or_write(m, v, ahead[i], time);
+		fill(m, v, index, ahead[i], r->owner, time);
 	}
 }
 
-static void demand(struct model *m, struct vcpu *v, struct request *r)
+/*
+ * A demand request looks its line up in the last level, at the time @looked_up, and
+ * goes on to DRAM on a miss, with @tag.
+ */
+static bool look_up(struct model *m, struct vcpu *v, struct request *r, uint64_t looked_up,
+		    uint32_t tag)
 {
 	struct sim_figures *color = &m->header->color[address_color(&m->map, r->paddr)];
 	struct sim_figures *owner = &m->header->owner[r->owner];
 	unsigned int index = address_index(&m->map, r->paddr);
-	uint64_t looked_up = v->clock + m->llc_cost;
 	bool hit;
 
 	v->count[SIM_LLC_REFS]++;
@@ -168,14 +194,23 @@ static void demand(struct model *m, struct vcpu *v, struct request *r)
 		color->misses++;
 		owner->misses++;
 		r->want |= sampled(v, SIM_LLC_MISSES);
-		read_or_write(m, v, r->paddr, looked_up, true);
-		v->waiting = *r;
-		v->blocked = true;
+		if (!v->flight) {
+			v->waiting = *r;
+			v->blocked = true;
+		}
+		submit(m, r->paddr, &(struct dram_request){
+			.arrival = looked_up, .cpu = v->index, .tag = tag, .awaited = true });
 		fill(m, v, index, r->paddr, r->owner, looked_up);
 	}
 	if (m->machine.prefetch != PREFETCH_NONE)
-		prefetch(m, v, r);
-	if (!hit)
+		prefetch(m, v, r, looked_up);
+	return hit;
+}
+
+/* A demand request of a CPU that waits for it. */
+static void demand(struct model *m, struct vcpu *v, struct request *r)
+{
+	if (!look_up(m, v, r, v->clock + m->llc_cost, 0))
 		return;
 	v->latency += ((int)m->llc_cost * 16 - (int)v->latency) / 16;
 	if (r->want)
@@ -192,9 +227,21 @@ static void write_back(struct model *m, struct vcpu *v, const struct request *r)
 	if (entry)
 		*entry |= LINE_DIRTY;
 	else
-		read_or_write(m, v, r->paddr, v->clock, false);
+		read_or_write(m, v, r->paddr, v->clock);
 }
 
+/* A request that makes no CPU wait. */
+static void serve_other(struct model *m, struct vcpu *v, const struct request *r)
+{
+	if (r->kind == REQUEST_WRITEBACK)
+		write_back(m, v, r);
+	else
+		sample_write(v, r, r->want, v->clock, (r->flags & SIM_SAMPLE_LEVEL) == 1 ?
+			     m->machine.l1.latency : m->machine.l2.latency,
+			     r->flags & SIM_SAMPLE_LEVEL);
+}
+
+/* A CPU that waits for each demand request makes its next request. */
 static void serve_cpu(struct model *m, struct vcpu *v)
 {
 	struct request *r = &v->queue[v->head++ % QUEUE_SIZE];
@@ -202,20 +249,27 @@ static void serve_cpu(struct model *m, struct vcpu *v)
 	v->queued_gap -= r->gap;
 	advance(v, r->gap);
 	m->served = v->clock;
-	switch (r->kind) {
-	case REQUEST_DEMAND:
+	if (r->kind == REQUEST_DEMAND) {
 		v->queued_demand--;
 		demand(m, v, r);
-		break;
-	case REQUEST_WRITEBACK:
-		write_back(m, v, r);
-		break;
-	case REQUEST_SAMPLE:
-		sample_write(v, r, r->want, v->clock, (r->flags & SIM_SAMPLE_LEVEL) == 1 ?
-			     m->machine.l1.latency : m->machine.l2.latency,
-			     r->flags & SIM_SAMPLE_LEVEL);
-		break;
+	} else {
+		serve_other(m, v, r);
 	}
+}
+
+/* A flight goes to the last level. */
+static void send(struct model *m, struct vcpu *v, uint64_t when)
+{
+	uint32_t number = overlap_send(v, when);
+	struct flight *f = overlap_flight(v, number);
+	struct request *r = &f->request;
+
+	m->served = when;
+	if (!look_up(m, v, r, when + m->llc_cost, number))
+		return;
+	overlap_answer(v, f, when + m->llc_cost);
+	if (r->want)
+		sample_write(v, r, r->want, when, m->machine.llc.latency, 3);
 }
 
 /*
@@ -248,6 +302,47 @@ static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
 	return first;
 }
 
+/*
+ * Serve requests of CPUs that overlap their misses, up to the time at which a CPU may
+ * still queue an earlier request.
+ */
+static void weave_overlapped(struct model *m, bool all)
+{
+	for (;;) {
+		enum overlap_event event = OVERLAP_NONE, e;
+		uint64_t when = DRAM_NEVER, t;
+		struct vcpu *first = NULL;
+		struct request *r;
+
+		for (unsigned int i = 0; i < m->ncpus; i++) {
+			e = overlap_next(m, &m->vcpu[i], all, &t);
+			if (t < when) {
+				when = t;
+				event = e;
+				first = &m->vcpu[i];
+			}
+		}
+		if (m->dram.nr && m->dram.next <= when) {
+			serve_dram(m);
+			continue;
+		}
+		switch (event) {
+		case OVERLAP_NONE:
+		case OVERLAP_LATER:
+			return;
+		case OVERLAP_ENTER:
+			m->served = when;
+			r = overlap_enter(first, when);
+			if (r)
+				serve_other(m, first, r);
+			break;
+		case OVERLAP_SEND:
+			send(m, first, when);
+			break;
+		}
+	}
+}
+
 /**
  * model_weave - serve queued requests in the order of modelled time
  * @m:		the model
@@ -255,6 +350,13 @@ static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
  */
 void model_weave(struct model *m, bool all)
 {
+	if (m->machine.misses > 1) {
+		weave_overlapped(m, all);
+		for (unsigned int i = 0; i < m->ncpus; i++)
+			if (queue_empty(&m->vcpu[i]) && (all || m->vcpu[i].idle))
+				overlap_trail(m, &m->vcpu[i]);
+		return;
+	}
 	for (;;) {
 		uint64_t when;
 		struct vcpu *v = earliest(m, all, &when);

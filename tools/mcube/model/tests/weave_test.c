@@ -3,74 +3,17 @@
  * Quantum and weave: requests of several CPUs meet in the order of modelled time,
  * whatever the quantum; samplers; owners that are charged.
  */
+#include "busy.h"
 #include "mcube_test.h"
 #include "rig.h"
 
-#define CPUS	3
-#define STEPS	20000u
-
-static struct rig *busy_machine(const char *quantum)
-{
-	return rig_make(CPUS, "l1.size", "2K", "l1.ways", "4", "l2.size", "8K", "l2.ways", "4",
-			"llc.size", "32K", "l1.latency", "3", "l2.latency", "9", "llc.latency",
-			"30", "dram.banks", "0x4000 0x8000", "dram.channels", "0x2000",
-			"dram.row", "64K", "dram.rp", "25", "dram.rcd", "26", "dram.cas", "27",
-			"dram.burst", "8", "dram.base", "41", "prefetch.kind", "stride",
-			"quantum", quantum, NULL);
-}
-
-/* Step i of a CPU: instructions and an access, both by a hash of i. */
-static bool step(struct rig *r, unsigned int cpu, unsigned int i)
-{
-	u64 x = (i * 3ull + cpu + 1) * 0x9e3779b97f4a7c15ull;
-	struct vcpu *v = &r->model.vcpu[cpu];
-	bool end;
-
-	x ^= x >> 29;
-	x *= 0xbf58476d1ce4e5b9ull;
-	x ^= x >> 32;
-	end = vcpu_instructions(&r->model, v, 1 + x % 19);
-	rig_access(r, cpu, (u64)cpu << 24 | (x & 4 ? i % 4096 * LINE : (x >> 8) % (96 << 10)),
-		   x & 8, 0);
-	return end;
-}
-
-/* Like the emulator: dispatch each CPU in turn, until the model asks it to leave. */
-static void emulate(struct rig *r, unsigned int sync_every)
-{
-	unsigned int done[CPUS] = { }, cpu = 0, ended = 0, steps = 0;
-
-	while (ended < CPUS) {
-		struct vcpu *v = &r->model.vcpu[cpu];
-
-		model_dispatch(&r->model, v);
-		while (done[cpu] < STEPS) {
-			bool end = step(r, cpu, done[cpu]++);
-
-			if (sync_every && !(++steps % sync_every))
-				model_sync(&r->model);
-			else if (end && model_quantum_end(&r->model, v))
-				break;
-		}
-		if (done[cpu] == STEPS) {
-			done[cpu]++;
-			ended++;
-			model_idle(&r->model, v);
-		}
-		do
-			cpu = (cpu + 1) % CPUS;
-		while (ended < CPUS && done[cpu] > STEPS);
-	}
-	model_sync(&r->model);
-}
-
-TEST(the_quantum_does_not_matter)
+static void check_quanta(struct __test_metadata *_metadata, const char *misses)
 {
 	static const char * const quanta[] = { "100", "777", "20000", "100000" };
-	struct rig *first = busy_machine("2000");
+	struct rig *first = busy_machine("2000", "cpu.misses", misses);
 	u64 expected[CPUS][SIM_NR_EVENTS];
 
-	emulate(first, 0);
+	busy_emulate(first, 0);
 	for (unsigned int c = 0; c < CPUS; c++)
 		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
 			expected[c][e] = rig_count(first, c, e);
@@ -84,9 +27,9 @@ TEST(the_quantum_does_not_matter)
 		EXPECT_GT(expected[c][SIM_PREFETCHES], 100u);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(quanta); i++) {
-		struct rig *r = busy_machine(quanta[i]);
+		struct rig *r = busy_machine(quanta[i], "cpu.misses", misses);
 
-		emulate(r, 0);
+		busy_emulate(r, 0);
 		for (unsigned int c = 0; c < CPUS; c++)
 			for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
 				EXPECT_EQ(rig_count(r, c, e), expected[c][e]);
@@ -99,6 +42,16 @@ TEST(the_quantum_does_not_matter)
 	rig_free(first);
 }
 
+TEST(the_quantum_does_not_matter)
+{
+	check_quanta(_metadata, "1");
+}
+
+TEST(the_quantum_does_not_matter_with_overlap)
+{
+	check_quanta(_metadata, "4");
+}
+
 /*
  * A read of the counters serves all requests, even of CPUs that are ahead. CPUs that
  * are behind must not wait for these requests, which are in their future. With many
@@ -106,13 +59,13 @@ TEST(the_quantum_does_not_matter)
  */
 TEST(reading_delays_nobody)
 {
-	struct rig *none = busy_machine("20000");
+	struct rig *none = busy_machine("20000", NULL, NULL);
 
-	emulate(none, 0);
+	busy_emulate(none, 0);
 	for (unsigned int every = 2000; every >= 20; every /= 10) {
-		struct rig *r = busy_machine("20000");
+		struct rig *r = busy_machine("20000", NULL, NULL);
 
-		emulate(r, every);
+		busy_emulate(r, every);
 		for (unsigned int c = 0; c < CPUS; c++) {
 			u64 cycles = rig_count(none, c, SIM_CYCLES);
 			u64 waits = rig_count(none, c, SIM_BANK_WAITS);
@@ -130,14 +83,14 @@ TEST(reading_delays_nobody)
 
 TEST(figures_add_up)
 {
-	struct rig *r = busy_machine("1000");
+	struct rig *r = busy_machine("1000", NULL, NULL);
 	u64 sum[SIM_NR_EVENTS] = { }, refs = 0, misses = 0, dram = 0, conflicts = 0, hits = 0;
 	const struct sim_header *h = r->model.header;
 	u64 owners = 0, stolen = 0, owner_stolen = 0;
 
 	for (unsigned int c = 0; c < CPUS; c++)
 		r->model.vcpu[c].shared->owner = c + 1;
-	emulate(r, 0);
+	busy_emulate(r, 0);
 	for (unsigned int c = 0; c < CPUS; c++) {
 		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
 			sum[e] += rig_count(r, c, e);
