@@ -4,12 +4,15 @@
  *
  * Neither level includes the other; a fetched line enters both. A dirty line that
  * L1 evicts goes to L2. A dirty line that L2 evicts becomes a request to the shared
- * levels, for which no CPU waits. Private levels of different CPUs are not kept
- * coherent.
+ * levels, for which no CPU waits. If private levels are kept coherent, hits that other
+ * CPUs may have an interest in become requests, too; coherence.c.
  */
 #include "access.h"
+#include "coherence.h"
 #include "sample.h"
 #include "weave.h"
+
+#define CONCERNS_OTHERS	0x100u		/* beside the bits of samplers */
 
 static struct request *enqueue(struct model *m, struct vcpu *v, unsigned int kind)
 {
@@ -66,6 +69,12 @@ static void describe(struct request *r, uint64_t vaddr, uint64_t paddr, uint64_t
 	r->want = want;
 }
 
+/* CONCERNS_OTHERS if a private hit is other CPUs' business. */
+static unsigned int concerns_others(uint64_t entry, bool store)
+{
+	return entry & LINE_WATCHED || (store && !(entry & LINE_DIRTY)) ? CONCERNS_OTHERS : 0;
+}
+
 /**
  * model_access - a load or a store
  * @m:		the model
@@ -98,6 +107,8 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 	index = cache_index(&v->l1, line);
 	entry = cache_lookup(&v->l1, index, line);
 	if (entry) {
+		if (__builtin_expect(coherent(m), 0))
+			want |= concerns_others(*entry, store);
 		if (store)
 			*entry |= LINE_DIRTY;
 		goto hit;
@@ -105,6 +116,8 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 	v->count[SIM_L1_MISSES]++;
 	want |= sampled(v, SIM_L1_MISSES);
 	victim = cache_fill(&v->l1, index, line << LINE_SHIFT | (store ? LINE_DIRTY : 0));
+	if (__builtin_expect(coherent(m), 0))
+		want |= coherence_fill(m, v, line) ? CONCERNS_OTHERS : 0;
 	if (v->l2.set) {
 		v->left -= m->l2_cost;
 		level = 2;
@@ -114,6 +127,8 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 			v->count[SIM_L2_MISSES]++;
 			want |= sampled(v, SIM_L2_MISSES);
 			victim2 = cache_fill(&v->l2, index, line << LINE_SHIFT);
+		} else if (__builtin_expect(coherent(m), 0)) {
+			want |= concerns_others(*entry, store);
 		}
 	}
 	if (!entry) {
@@ -132,7 +147,12 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 		write_back(m, v, victim2);
 hit:
 	if (__builtin_expect(want, 0)) {
-		r = enqueue(m, v, REQUEST_SAMPLE);
+		r = enqueue(m, v, want & CONCERNS_OTHERS ? REQUEST_TOUCH : REQUEST_SAMPLE);
 		describe(r, vaddr, paddr, ip, flags | level, want);
+		r->after = v->after;
+		if (want & CONCERNS_OTHERS) {
+			v->demands++;
+			vcpu_forget(v);
+		}
 	}
 }

@@ -112,3 +112,22 @@ uint64_t cache_fill(struct cache *c, unsigned int index, uint64_t entry)
 	set[0] = entry | LINE_VALID;
 	return victim;
 }
+
+/**
+ * cache_drop - empty the entry of a line, if the cache has the line
+ * @c:		the cache
+ * @index:	index of its set
+ * @line:	line number
+ */
+void cache_drop(struct cache *c, unsigned int index, uint64_t line)
+{
+	uint64_t *entry = cache_peek(c, index, line);
+	uint64_t *last = c->set + (uint64_t)index * c->ways + c->ways - 1;
+
+	if (!entry)
+		return;
+	/* LRU evicts the last entry of a set. */
+	for (; !c->srrip && entry < last; entry++)
+		*entry = entry[1];
+	*entry = 0;
+}

@@ -4,6 +4,7 @@
  *
  *	entry:	63          16 15      8 7    4 3    2  1     0
  *		line number    owner     cpu    rrpv   dirty valid
+ *			       watched			in private levels
  *
  * LRU keeps a set in the order of use, most recent first: a hit moves its entry to
  * the front, a fill evicts the last entry. SRRIP (Jaleel et al., High Performance
@@ -23,6 +24,7 @@
 #define LINE_VALID	1u
 #define LINE_DIRTY	2u
 #define LINE_RRPV	0xcu
+#define LINE_WATCHED	0x100u		/* private levels: see coherence.c */
 #define RRPV_STEP	0x4u
 #define RRPV_LONG	0x8u
 #define CPU_SHIFT	4
@@ -55,6 +57,7 @@ void cache_free(struct cache *c);
 void cache_clear(struct cache *c);
 uint64_t *cache_lookup_rest(struct cache *c, uint64_t *set, uint64_t want);
 uint64_t cache_fill(struct cache *c, unsigned int index, uint64_t entry);
+void cache_drop(struct cache *c, unsigned int index, uint64_t line);
 
 static inline unsigned int cache_index(const struct cache *c, uint64_t line)
 {

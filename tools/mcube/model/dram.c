@@ -130,17 +130,23 @@ void dram_serve(struct dram *d, struct dram_done *done)
  * dram_submit - make a request pending
  * @d:		the memory
  * @address:	physical address
- * @r:		the request, without bank and row
+ * @arrival:	time at which it reaches the controller
+ * @cpu:	CPU that it is charged to
+ * @awaited:	the CPU waits for the data
+ * @tag:	number that the CPU knows it by, if @awaited
  *
  * At most @d->room requests may be pending.
  */
-void dram_submit(struct dram *d, uint64_t address, const struct dram_request *r)
+void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
+		 bool awaited, uint32_t tag)
 {
-	struct dram_request *p = &d->pending[d->nr++];
+	struct dram_request *r = &d->pending[d->nr++];
 
-	*p = *r;
-	p->row = address_row(d->map, address);
-	p->bank = address_bank(d->map, address);
-	if (starts(d, p) < d->next)
-		d->next = starts(d, p);
+	*r = (struct dram_request){
+		.arrival = arrival, .row = address_row(d->map, address),
+		.bank = address_bank(d->map, address), .cpu = cpu, .tag = tag,
+		.awaited = awaited,
+	};
+	if (starts(d, r) < d->next)
+		d->next = starts(d, r);
 }

@@ -87,7 +87,8 @@ struct dram {
 void dram_init(struct dram *d, const struct address_map *map);
 void dram_clear(struct dram *d);
 void dram_clamp(struct dram *d, uint64_t now);
-void dram_submit(struct dram *d, uint64_t address, const struct dram_request *r);
+void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
+		 bool awaited, uint32_t tag);
 void dram_serve(struct dram *d, struct dram_done *done);
 
 #endif

@@ -38,6 +38,7 @@ static const struct key {
 	KEY("cpu.hidden", NUMBER, hidden),
 	KEY("cpu.misses", NUMBER, misses),
 	KEY("cpu.window", NUMBER, window),
+	KEY("coherence.latency", NUMBER, coherence),
 	KEY("l1.size", NUMBER, l1.size),
 	KEY("l1.ways", NUMBER, l1.ways),
 	KEY("l1.latency", NUMBER, l1.latency),
@@ -286,6 +287,8 @@ const char *machine_check(struct machine *m)
 		return "cpu.misses: 1 to 32";
 	if (!m->window || m->window > MAX_WINDOW)
 		return "cpu.window: 1 to 4096";
+	if (m->coherence && m->coherence < m->llc.latency)
+		return "coherence.latency: 0, or at least llc.latency";
 	return "";
 }
 

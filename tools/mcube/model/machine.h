@@ -64,6 +64,8 @@ struct masks {
  * @hidden:	cycles of each data access that the pipeline hides
  * @misses:	demand requests that a CPU has under way at most; 1: it waits for each
  * @window:	instructions that a CPU goes on beyond a load that is under way
+ * @coherence:	cycles from an access to the data of a line that another CPU's private
+ *		levels have to give up; 0: private levels are not coherent
  * @l1:		private first level, data
  * @l2:		private second level; a size of 0 if the machine has none
  * @llc:	shared last level
@@ -95,6 +97,7 @@ struct machine {
 	uint64_t hidden;
 	uint64_t misses;
 	uint64_t window;
+	uint64_t coherence;
 	struct level l1;
 	struct level l2;
 	struct level llc;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coherence.h"
 #include "overlap.h"
 
 static unsigned int beyond(uint64_t latency, uint64_t hidden)
@@ -40,8 +41,12 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 	m->l1_cost = beyond(machine->l1.latency, machine->hidden);
 	m->l2_cost = machine->l2.size ?
 		beyond(machine->l2.latency, machine->hidden) - m->l1_cost : 0;
+	m->coherence_cost = machine->coherence ?
+		beyond(machine->coherence, machine->hidden) - m->l1_cost - m->l2_cost : 0;
 	m->llc_cost = beyond(machine->llc.latency, machine->hidden) - m->l1_cost - m->l2_cost;
 	if (!cache_init(&m->llc, &m->machine.llc))
+		return false;
+	if (machine->coherence && !coherence_init(m))
 		return false;
 	for (unsigned int i = 0; i < ncpus; i++) {
 		struct vcpu *v = &m->vcpu[i];
@@ -120,6 +125,7 @@ void model_free(struct model *m)
 		cache_free(&m->vcpu[i].l2);
 	}
 	cache_free(&m->llc);
+	coherence_free(m);
 }
 
 /**
@@ -133,6 +139,7 @@ void model_clear(struct model *m)
 	model_weave(m, true);
 	cache_clear(&m->llc);
 	dram_clear(&m->dram);
+	coherence_clear(m);
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		struct vcpu *v = &m->vcpu[i];
 

@@ -8,8 +8,8 @@
  *	          the CPU    for its            at most
  *	          reaches it address, a place   cpu.misses
  *
- * The CPU reaches its requests in program order. Each demand request becomes a
- * flight. A flight goes to the last level when its address is known and fewer than
+ * The CPU reaches its requests in program order. Each demand request, and each private
+ * hit that coherence may turn into one, becomes a flight. A flight goes to the last level when its address is known and fewer than
  * cpu.misses requests are under way. Later flights overtake a flight whose address
  * is not known yet. What stops the CPU:
  *
@@ -101,7 +101,7 @@ static uint64_t enters(const struct model *m, const struct vcpu *v)
 	uint64_t time = reach(m, v, r->gap, r->position);
 	const struct flight *oldest = flight(v, v->first);
 
-	if (r->kind != REQUEST_DEMAND || v->next - v->first < FLIGHTS || time == DRAM_NEVER)
+	if (r->kind > REQUEST_TOUCH || v->next - v->first < FLIGHTS || time == DRAM_NEVER)
 		return time;
 	if (oldest->state != FLIGHT_KNOWN)
 		return DRAM_NEVER;
@@ -228,9 +228,9 @@ struct request *overlap_enter(struct vcpu *v, uint64_t when)
 
 	v->queued_gap -= r->gap;
 	move(v, when, r->position);
-	if (r->kind != REQUEST_DEMAND)
+	if (r->kind > REQUEST_TOUCH)
 		return r;
-	v->queued_demand--;
+	v->queued_demand -= r->kind == REQUEST_DEMAND;
 	v->latency += (stalled * 16 - (int)v->latency) / 16;
 	v->plan.send_known = false;
 	f = overlap_flight(v, v->next++);

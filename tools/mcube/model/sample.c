@@ -19,6 +19,7 @@ static bool has_address(unsigned int event)
 	case SIM_LLC_MISSES:
 	case SIM_ROW_HITS:
 	case SIM_ROW_CONFLICTS:
+	case SIM_COHERENCE_MISSES:
 		return true;
 	}
 	return false;

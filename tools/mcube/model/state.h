@@ -19,6 +19,7 @@
 
 enum request_kind {
 	REQUEST_DEMAND,		/* a miss of the private levels */
+	REQUEST_TOUCH,		/* a private hit that may be none; coherence.c */
 	REQUEST_WRITEBACK,	/* a dirty line evicted from the private levels */
 	REQUEST_SAMPLE,		/* a sampled private hit, which lacks only its time */
 };
@@ -30,7 +31,7 @@ enum request_kind {
  * @ip:		address of the instruction
  * @gap:	busy cycles of the CPU since its previous request was served
  * @kind:	enum request_kind
- * @flags:	SIM_SAMPLE_STORE, and for REQUEST_SAMPLE the level
+ * @flags:	SIM_SAMPLE_STORE, and for REQUEST_SAMPLE and REQUEST_TOUCH the level
  * @want:	samplers that chose this access, a bit for each
  * @owner:	owner that the request is charged to
  * @position:	instructions that the CPU had executed
@@ -132,7 +133,7 @@ struct stream {
  * @stream:	state of the stride prefetcher
  * @after:	number of the demand request that the address of the next access
  *		depends on, 0 for none
- * @demands:	number of the last demand request that was queued, from 1
+ * @demands:	number of the last REQUEST_DEMAND or REQUEST_TOUCH that was queued, from 1
  * @flight:	demand requests by number modulo FLIGHTS; NULL: the CPU waits for each
  * @first:	number of the oldest request in @flight
  * @next:	number of the next request that enters @flight
@@ -179,6 +180,14 @@ struct vcpu {
 };
 
 /**
+ * struct directory - which private levels hold which lines; coherence.c
+ * @chunk:	entries of successive lines; NULL: private levels are not coherent
+ */
+struct directory {
+	uint32_t **chunk;
+};
+
+/**
  * struct model - a machine at work
  * @machine:	its description
  * @map:	set, color, channel, bank and row of an address
@@ -187,8 +196,10 @@ struct vcpu {
  * @l1_cost:	cycles of a hit in the first level that the pipeline does not hide
  * @l2_cost:	further cycles of a hit in the second level
  * @llc_cost:	further cycles of a hit in the last level
+ * @coherence_cost: further cycles of a line that another CPU gives up
  * @llc:	last level, all slices
  * @dram:	memory behind the last level
+ * @directory:	which private levels hold which lines
  * @served:	time of the last event at the shared levels
  * @quantum_end: modelled time at which the current quantum ends
  * @dispatch:	number of the current dispatch
@@ -204,8 +215,10 @@ struct model {
 	unsigned int l1_cost;
 	unsigned int l2_cost;
 	unsigned int llc_cost;
+	unsigned int coherence_cost;
 	struct cache llc;
 	struct dram dram;
+	struct directory directory;
 	uint64_t served;
 	uint64_t quantum_end;
 	uint64_t dispatch;

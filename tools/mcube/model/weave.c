@@ -21,7 +21,8 @@
  *  - ZSim runs both phases in parallel. Here both run in the emulator's thread.
  *  - ZSim models the execution units of out-of-order CPUs. Here a CPU has a window of
  *    instructions and a number of misses (overlap.c), or waits for each demand request.
- *  - In ZSim private levels are coherent. Here they are not.
+ *  - ZSim keeps private levels coherent in the bound phase, in the order in which
+ *    accesses arrive. Here a directory does so in the weave phase (coherence.c).
  *
  * Each CPU has a clock. There are two kinds of events: a CPU makes the request at the
  * head of its queue, at its clock plus the gap of the request; and a DRAM bank takes
@@ -38,9 +39,13 @@
  */
 #include "weave.h"
 
+#include "coherence.h"
 #include "overlap.h"
 #include "prefetch.h"
 #include "sample.h"
+
+/* CPUs that wait and private levels that are not coherent should pay for no call. */
+#define ALWAYS_INLINE	inline __attribute__((always_inline))
 
 static void advance(struct vcpu *v, uint64_t cycles)
 {
@@ -59,7 +64,7 @@ static void sample_dram(struct model *m, struct vcpu *v, const struct request *r
 }
 
 /* DRAM has completed a request. */
-static void complete(struct model *m, const struct dram_done *done)
+static ALWAYS_INLINE void complete(struct model *m, const struct dram_done *done)
 {
 	const struct dram_request *d = &done->request;
 	struct sim_figures *bank = &m->header->bank[d->bank];
@@ -106,7 +111,7 @@ static void complete(struct model *m, const struct dram_done *done)
 	v->blocked = false;
 }
 
-static void serve_dram(struct model *m)
+static ALWAYS_INLINE void serve_dram(struct model *m)
 {
 	struct dram_done done;
 
@@ -115,17 +120,12 @@ static void serve_dram(struct model *m)
 	complete(m, &done);
 }
 
-static void submit(struct model *m, uint64_t paddr, const struct dram_request *r)
+static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time,
+			  bool awaited, uint32_t tag)
 {
 	while (m->dram.nr == m->dram.room)
 		serve_dram(m);
-	dram_submit(&m->dram, paddr, r);
-}
-
-/* A read or a write that no CPU waits for. */
-static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time)
-{
-	submit(m, paddr, &(struct dram_request){ .arrival = time, .cpu = v->index });
+	dram_submit(&m->dram, paddr, time, v->index, awaited, tag);
 }
 
 /* Put a line into the last level. If the victim is dirty, write it to DRAM. */
@@ -149,7 +149,7 @@ static void fill(struct model *m, struct vcpu *v, unsigned int index, uint64_t p
 	}
 	if (victim & LINE_DIRTY) {
 		v->count[SIM_LLC_WRITEBACKS]++;
-		read_or_write(m, v, address, time);
+		read_or_write(m, v, address, time, false, 0);
 	}
 }
 
@@ -165,41 +165,47 @@ static void prefetch(struct model *m, struct vcpu *v, const struct request *r,
 		if (cache_peek(&m->llc, index, ahead[i] >> m->map.line_shift))
 			continue;
 		v->count[SIM_PREFETCHES]++;
-		read_or_write(m, v, ahead[i], time);
+		read_or_write(m, v, ahead[i], time, false, 0);
 		fill(m, v, index, ahead[i], r->owner, time);
 	}
 }
 
-/*
- * A demand request looks its line up in the last level, at the time @looked_up, and
- * goes on to DRAM on a miss, with @tag.
- */
-static bool look_up(struct model *m, struct vcpu *v, struct request *r, uint64_t looked_up,
-		    uint32_t tag)
+/* Count a reference to the last level. Returns whether it has the line, or @elsewhere. */
+static ALWAYS_INLINE bool refer(struct model *m, struct vcpu *v, struct request *r,
+				unsigned int index, bool elsewhere)
 {
-	struct sim_figures *color = &m->header->color[address_color(&m->map, r->paddr)];
-	struct sim_figures *owner = &m->header->owner[r->owner];
-	unsigned int index = address_index(&m->map, r->paddr);
 	bool hit;
 
 	v->count[SIM_LLC_REFS]++;
-	color->refs++;
-	owner->refs++;
+	m->header->color[address_color(&m->map, r->paddr)].refs++;
+	m->header->owner[r->owner].refs++;
 	r->want |= sampled(v, SIM_LLC_REFS);
-	hit = cache_lookup(&m->llc, index, r->paddr >> m->map.line_shift);
+	hit = cache_lookup(&m->llc, index, r->paddr >> m->map.line_shift) || elsewhere;
 	if (m->pages.count)
 		pages_count(&m->pages, r->paddr, hit);
+	return hit;
+}
+
+/*
+ * A request looks its line up in the last level, at the time @looked_up, and goes on to
+ * DRAM on a miss, with @tag.
+ */
+static ALWAYS_INLINE bool look_up(struct model *m, struct vcpu *v, struct request *r,
+				  uint64_t looked_up, uint32_t tag)
+{
+	unsigned int index = address_index(&m->map, r->paddr);
+	bool hit = refer(m, v, r, index, false);
+
 	if (!hit) {
 		v->count[SIM_LLC_MISSES]++;
-		color->misses++;
-		owner->misses++;
+		m->header->color[address_color(&m->map, r->paddr)].misses++;
+		m->header->owner[r->owner].misses++;
 		r->want |= sampled(v, SIM_LLC_MISSES);
 		if (!v->flight) {
 			v->waiting = *r;
 			v->blocked = true;
 		}
-		submit(m, r->paddr, &(struct dram_request){
-			.arrival = looked_up, .cpu = v->index, .tag = tag, .awaited = true });
+		read_or_write(m, v, r->paddr, looked_up, true, tag);
 		fill(m, v, index, r->paddr, r->owner, looked_up);
 	}
 	if (m->machine.prefetch != PREFETCH_NONE)
@@ -207,54 +213,148 @@ static bool look_up(struct model *m, struct vcpu *v, struct request *r, uint64_t
 	return hit;
 }
 
-/* A demand request of a CPU that waits for it. */
-static void demand(struct model *m, struct vcpu *v, struct request *r)
-{
-	if (!look_up(m, v, r, v->clock + m->llc_cost, 0))
-		return;
-	v->latency += ((int)m->llc_cost * 16 - (int)v->latency) / 16;
-	if (r->want)
-		sample_write(v, r, r->want, v->clock, m->machine.llc.latency, 3);
-	advance(v, m->llc_cost);
-}
-
 /* A dirty line of the private levels goes to the last level, or to DRAM on a miss. */
-static void write_back(struct model *m, struct vcpu *v, const struct request *r)
+static void write_back(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time)
 {
-	unsigned int index = address_index(&m->map, r->paddr);
-	uint64_t *entry = cache_peek(&m->llc, index, r->paddr >> m->map.line_shift);
+	unsigned int index = address_index(&m->map, paddr);
+	uint64_t *entry = cache_peek(&m->llc, index, paddr >> m->map.line_shift);
 
 	if (entry)
 		*entry |= LINE_DIRTY;
 	else
-		read_or_write(m, v, r->paddr, v->clock);
+		read_or_write(m, v, paddr, time, false, 0);
+}
+
+/**
+ * struct answer - how a request was served
+ * @cycles:	cycles until the data arrive
+ * @latency:	cycles of the whole access
+ * @level:	SIM_SAMPLE_LEVEL
+ */
+struct answer {
+	uint64_t cycles;
+	uint64_t latency;
+	unsigned int level;
+};
+
+static void sample_private(struct model *m, struct vcpu *v, const struct request *r,
+			   uint64_t time)
+{
+	unsigned int level = r->flags & SIM_SAMPLE_LEVEL;
+
+	sample_write(v, r, r->want, time,
+		     level == 1 ? m->machine.l1.latency : m->machine.l2.latency, level);
+}
+
+/* An access that the private levels would have served, but for other CPUs. */
+static void count_lost(struct vcpu *v, struct request *r)
+{
+	v->count[SIM_COHERENCE_MISSES]++;
+	r->want |= sampled(v, SIM_COHERENCE_MISSES);
+	if (r->kind != REQUEST_TOUCH)
+		return;
+	if ((r->flags & SIM_SAMPLE_LEVEL) == 1)
+		v->count[SIM_L1_MISSES]++;
+	v->count[SIM_L2_MISSES] += !!v->l2.set;
+}
+
+/*
+ * A request is served by other private levels, by the last level, or by DRAM, which
+ * answers later. Returns false for DRAM.
+ */
+static __attribute__((noinline)) bool serve(struct model *m, struct vcpu *v,
+					    struct request *r, uint64_t time,
+					    uint32_t tag, struct answer *a)
+{
+	unsigned int index;
+
+	*a = (struct answer){ .cycles = m->llc_cost, .latency = m->machine.llc.latency,
+			      .level = 3 };
+	if (!coherent(m))
+		return look_up(m, v, r, time + m->llc_cost, tag);
+	index = address_index(&m->map, r->paddr);
+	switch (coherence_serve(m, v, r)) {
+	case COHERENCE_HIT:
+		if (r->want)
+			sample_private(m, v, r, time);
+		r->want = 0;
+		a->cycles = 0;
+		return true;
+	case COHERENCE_FETCH:
+		return look_up(m, v, r, time + m->llc_cost, tag);
+	case COHERENCE_REFETCH:
+		count_lost(v, r);
+		return look_up(m, v, r, time + m->llc_cost, tag);
+	case COHERENCE_EVICT:
+		count_lost(v, r);
+		/* DRAM takes longer than the other CPUs. */
+		if (!cache_peek(&m->llc, index, r->paddr >> m->map.line_shift))
+			return look_up(m, v, r, time + m->llc_cost, tag);
+		break;
+	case COHERENCE_SHARE:
+		count_lost(v, r);
+		write_back(m, v, r->paddr, time + m->llc_cost);
+		break;
+	case COHERENCE_TAKE:
+		count_lost(v, r);
+		break;
+	}
+	refer(m, v, r, index, true);
+	*a = (struct answer){ .cycles = m->coherence_cost, .latency = m->machine.coherence,
+			      .level = SIM_SAMPLE_OTHER };
+	return true;
+}
+
+/* A CPU that waits for its requests has the answer at once. */
+static ALWAYS_INLINE void answered(struct vcpu *v, struct request *r,
+				   const struct answer *a)
+{
+	if (r->kind == REQUEST_DEMAND)
+		v->latency += ((int)a->cycles * 16 - (int)v->latency) / 16;
+	if (r->want)
+		sample_write(v, r, r->want, v->clock, a->latency, a->level);
+	advance(v, a->cycles);
 }
 
 /* A request that makes no CPU wait. */
 static void serve_other(struct model *m, struct vcpu *v, const struct request *r)
 {
-	if (r->kind == REQUEST_WRITEBACK)
-		write_back(m, v, r);
-	else
-		sample_write(v, r, r->want, v->clock, (r->flags & SIM_SAMPLE_LEVEL) == 1 ?
-			     m->machine.l1.latency : m->machine.l2.latency,
-			     r->flags & SIM_SAMPLE_LEVEL);
+	if (r->kind == REQUEST_SAMPLE) {
+		sample_private(m, v, r, v->clock);
+		return;
+	}
+	write_back(m, v, r->paddr, v->clock);
+	if (coherent(m))
+		coherence_written_back(m, v, r->paddr);
+}
+
+static __attribute__((noinline)) void serve_coherent(struct model *m, struct vcpu *v,
+						     struct request *r)
+{
+	struct answer a;
+
+	if (serve(m, v, r, v->clock, 0, &a))
+		answered(v, r, &a);
 }
 
 /* A CPU that waits for each demand request makes its next request. */
 static void serve_cpu(struct model *m, struct vcpu *v)
 {
 	struct request *r = &v->queue[v->head++ % QUEUE_SIZE];
+	struct answer a = { m->llc_cost, m->machine.llc.latency, 3 };
 
 	v->queued_gap -= r->gap;
 	advance(v, r->gap);
 	m->served = v->clock;
-	if (r->kind == REQUEST_DEMAND) {
-		v->queued_demand--;
-		demand(m, v, r);
-	} else {
+	if (r->kind > REQUEST_TOUCH) {
 		serve_other(m, v, r);
+		return;
 	}
+	v->queued_demand -= r->kind == REQUEST_DEMAND;
+	if (__builtin_expect(coherent(m), 0))
+		serve_coherent(m, v, r);
+	else if (look_up(m, v, r, v->clock + m->llc_cost, 0))
+		answered(v, r, &a);
 }
 
 /* A flight goes to the last level. */
@@ -263,13 +363,14 @@ static void send(struct model *m, struct vcpu *v, uint64_t when)
 	uint32_t number = overlap_send(v, when);
 	struct flight *f = overlap_flight(v, number);
 	struct request *r = &f->request;
+	struct answer a;
 
 	m->served = when;
-	if (!look_up(m, v, r, when + m->llc_cost, number))
+	if (!serve(m, v, r, when, number, &a))
 		return;
-	overlap_answer(v, f, when + m->llc_cost);
+	overlap_answer(v, f, when + a.cycles);
 	if (r->want)
-		sample_write(v, r, r->want, when, m->machine.llc.latency, 3);
+		sample_write(v, r, r->want, when, a.latency, a.level);
 }
 
 /*
