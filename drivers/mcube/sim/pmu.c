@@ -74,7 +74,8 @@
 static const unsigned long sim_can_sample =
 	BIT(SIM_ACCESSES) | BIT(SIM_STORES) | BIT(SIM_L1_MISSES) |
 	BIT(SIM_L2_MISSES) | BIT(SIM_LLC_REFS) | BIT(SIM_LLC_MISSES) |
-	BIT(SIM_ROW_HITS) | BIT(SIM_ROW_CONFLICTS);
+	BIT(SIM_ROW_HITS) | BIT(SIM_ROW_CONFLICTS) |
+	BIT(SIM_COHERENCE_MISSES);
 
 /**
  * struct sim_sampling - sampling on one CPU
@@ -111,9 +112,14 @@ static u64 sim_data_src(u32 flags)
 {
 	u64 op = flags & SIM_SAMPLE_STORE ? PERF_MEM_S(OP, STORE) :
 					    PERF_MEM_S(OP, LOAD);
-	u64 rest = PERF_MEM_S(SNOOP, NA) | PERF_MEM_S(LOCK, NA) |
-		   PERF_MEM_S(TLB, NA);
+	u64 rest = PERF_MEM_S(LOCK, NA) | PERF_MEM_S(TLB, NA);
 
+	/* As on real machines: the last level found the line in another CPU. */
+	if ((flags & SIM_SAMPLE_LEVEL) == SIM_SAMPLE_OTHER)
+		return op | rest | PERF_MEM_S(LVL, HIT) | PERF_MEM_S(LVL, L3) |
+		       PERF_MEM_S(LVLNUM, L3) | PERF_MEM_S(SNOOP, HITM);
+
+	rest |= PERF_MEM_S(SNOOP, NA);
 	switch (flags & SIM_SAMPLE_LEVEL) {
 	case 1:
 		return op | rest | PERF_MEM_S(LVL, HIT) | PERF_MEM_S(LVL, L1) |
@@ -491,6 +497,7 @@ static struct attribute *sim_events[] = {
 	SIM_EVENT(row_empty, SIM_ROW_EMPTY),
 	SIM_EVENT(row_conflicts, SIM_ROW_CONFLICTS),
 	SIM_EVENT(bank_waits, SIM_BANK_WAITS),
+	SIM_EVENT(coherence_misses, SIM_COHERENCE_MISSES),
 	NULL
 };
 

@@ -72,6 +72,8 @@
  * @SIM_ROW_EMPTY:	DRAM accesses that found no row open in the bank
  * @SIM_ROW_CONFLICTS:	DRAM accesses that had to close another row
  * @SIM_BANK_WAITS:	cycles spent waiting for a busy bank or channel
+ * @SIM_COHERENCE_MISSES: accesses to a line that another CPU had written, and stores that
+ *			took a line away from other CPUs
  * @SIM_NR_EVENTS:	number of events
  */
 enum sim_event {
@@ -91,6 +93,7 @@ enum sim_event {
 	SIM_ROW_EMPTY,
 	SIM_ROW_CONFLICTS,
 	SIM_BANK_WAITS,
+	SIM_COHERENCE_MISSES,
 	SIM_NR_EVENTS
 };
 
@@ -102,7 +105,7 @@ enum sim_event {
  * @event:	enum sim_event. Written by the guest while @period is 0. Events
  *		that have an address can be sampled: ACCESSES, STORES,
  *		L1_MISSES, L2_MISSES, LLC_REFS, LLC_MISSES, ROW_HITS,
- *		ROW_CONFLICTS.
+ *		ROW_CONFLICTS, COHERENCE_MISSES.
  * @reserved:	0
  *
  * The plugin reads the samplers in each weave. A change takes effect at the
@@ -116,7 +119,8 @@ struct sim_sampler {
 };
 
 /* sim_sample.flags: the level that served the access, and how */
-#define SIM_SAMPLE_LEVEL	0x0fu	/* 1: L1, 2: L2, 3: LLC, 4: DRAM */
+#define SIM_SAMPLE_LEVEL	0x0fu	/* 1: L1, 2: L2, 3: LLC, 4: DRAM, or OTHER */
+#define SIM_SAMPLE_OTHER	0x05u	/* private levels of another CPU */
 #define SIM_SAMPLE_STORE	0x10u
 #define SIM_SAMPLE_ROW_HIT	0x20u
 #define SIM_SAMPLE_ROW_CONFLICT	0x40u

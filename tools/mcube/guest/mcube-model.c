@@ -69,6 +69,7 @@ static const char * const events[SIM_NR_EVENTS] = {
 	[SIM_ROW_EMPTY] = "row_empty",
 	[SIM_ROW_CONFLICTS] = "row_conflicts",
 	[SIM_BANK_WAITS] = "bank_waits",
+	[SIM_COHERENCE_MISSES] = "coherence_misses",
 };
 
 static volatile struct sim_header *header;

@@ -23,7 +23,7 @@ const char *const sim_event_name[NR_EVENTS] = {
 	"cycles", "instructions", "accesses", "stores", "l1_misses",
 	"l2_misses", "llc_refs", "llc_misses", "llc_writebacks", "llc_stolen",
 	"prefetches", "dram_accesses", "row_hits", "row_empty",
-	"row_conflicts", "bank_waits",
+	"row_conflicts", "bank_waits", "coherence_misses",
 };
 
 const char *sim_unusable(void)
