@@ -25,7 +25,7 @@ static struct request *enqueue(struct model *m, struct vcpu *v, unsigned int kin
 	r->gap = v->mark - v->left;
 	r->want = 0;
 	r->owner = v->shared->owner % SIM_MAX_OWNERS;
-	r->position = v->count[SIM_INSTRUCTIONS];
+	r->position = v->count[SIM_INSTRUCTIONS] - v->ahead;
 	v->queued_gap += r->gap;
 	v->mark = v->left;
 	return r;

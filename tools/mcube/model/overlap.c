@@ -9,9 +9,9 @@
  *	          reaches it address, a place   cpu.misses
  *
  * The CPU reaches its requests in program order. Each demand request, and each private
- * hit that coherence may turn into one, becomes a flight. A flight goes to the last level when its address is known and fewer than
- * cpu.misses requests are under way. Later flights overtake a flight whose address
- * is not known yet. What stops the CPU:
+ * hit that coherence may turn into one, becomes a flight. A flight goes to the last level
+ * when its address is known and fewer than cpu.misses requests are under way. Later
+ * flights overtake a flight whose address is not known yet. What stops the CPU:
  *
  *  - The window: it executes at most cpu.window instructions beyond a load whose data
  *    have not arrived. This is the reorder buffer, from which instructions leave in

@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dataflow.h"
 #include "model.h"
 #include "physical.h"
 #include "qemu-plugin-api.h"
@@ -37,6 +38,10 @@ static qemu_plugin_id_t self;
 static void *cpus[SIM_MAX_CPUS];
 static pthread_t runner;
 static bool on, resetting;
+
+/* Used if CPUs overlap their misses. */
+static struct dataflow dataflow[SIM_MAX_CPUS];
+static struct flow_block *blocks, *old_blocks;
 
 static void fatal(const char *what, const char *advice)
 {
@@ -67,6 +72,14 @@ static void on_block(unsigned int cpu, void *data)
 	if (__builtin_expect(vcpu_instructions(&model, v, (uintptr_t)data), 0))
 		if (model_quantum_end(&model, v))
 			cpu_exit(cpus[cpu]);
+}
+
+static void on_flow_block(unsigned int cpu, void *data)
+{
+	struct flow_block *b = data;
+
+	flow_enter(&dataflow[cpu], b);
+	on_block(cpu, (void *)(uintptr_t)b->instructions);
 }
 
 static __attribute__((noinline)) void look_up(struct vcpu *v, qemu_plugin_meminfo_t info,
@@ -100,6 +113,23 @@ static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t vad
 		look_up(v, info, vaddr, store, (uintptr_t)data);
 }
 
+static void on_flow_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
+			   void *data)
+{
+	bool store = qemu_plugin_mem_is_store(info);
+	struct dataflow *d = &dataflow[cpu];
+	struct vcpu *v = &model.vcpu[cpu];
+	const struct flow *f = data;
+	uint32_t demands = v->demands;
+
+	v->after = flow_address(d, f, store);
+	v->ahead = d->block->instructions - 1 - (f - d->block->flow);
+	on_access(cpu, info, vaddr, (void *)(uintptr_t)f->ip);
+	v->ahead = 0;
+	flow_done(d, f, store, vaddr >> model.map.line_shift, v->after,
+		  v->demands == demands ? 0 : v->demands);
+}
+
 static void on_halt(unsigned int cpu, void *data)
 {
 	(void)data;
@@ -121,6 +151,21 @@ static void on_sync(unsigned int cpu, void *data)
 
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
+/* Code was discarded: free the blocks of the discard before. */
+static void free_blocks(void)
+{
+	while (old_blocks) {
+		struct flow_block *b = old_blocks;
+
+		old_blocks = b->next;
+		free(b);
+	}
+	old_blocks = blocks;
+	blocks = NULL;
+	for (unsigned int i = 0; i < SIM_MAX_CPUS; i++)
+		dataflow[i].block = NULL;
+}
+
 /*
  * A flush frees the memory callbacks of the running block. QEMU 7.2 keeps a pointer to
  * them and aborts later, so clear it. In other versions that does no harm.
@@ -128,6 +173,7 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 static void drop_stale(qemu_plugin_id_t id)
 {
 	(void)id;
+	free_blocks();
 	for (unsigned int i = 0; i < model.ncpus; i++) {
 		void *cpu = qemu_get_cpu(i);
 
@@ -204,12 +250,38 @@ static bool is(const struct qemu_plugin_insn *insn, const char *bytes, size_t n)
 		!memcmp(qemu_plugin_insn_data(insn), bytes, n);
 }
 
+/* The data flow of a block; NULL if it has more instructions than QEMU ever translates. */
+static struct flow_block *follow(struct qemu_plugin_tb *tb, size_t n)
+{
+	static struct flow_code code[FLOW_MOST];
+	struct flow_block *b;
+
+	if (n > FLOW_MOST)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+		code[i] = (struct flow_code){ qemu_plugin_insn_data(insn),
+			qemu_plugin_insn_size(insn), qemu_plugin_insn_vaddr(insn) };
+	}
+	b = flow_block(code, n);
+	if (!b)
+		fatal("no memory for the data flow of a block", "give QEMU a smaller tb-size");
+	b->next = blocks;
+	blocks = b;
+	return b;
+}
+
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
+	struct flow_block *b = on && model.machine.misses > 1 ? follow(tb, n) : NULL;
 
 	(void)id;
-	if (on)
+	if (b)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, on_flow_block, QEMU_PLUGIN_CB_NO_REGS,
+						     b);
+	else if (on)
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
 						     (void *)n);
 	for (size_t i = 0; i < n; i++) {
@@ -229,7 +301,11 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		if (special)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, special,
 							       QEMU_PLUGIN_CB_NO_REGS, NULL);
-		if (on)
+		if (b)
+			qemu_plugin_register_vcpu_mem_cb(insn, on_flow_access,
+							 QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_RW, &b->flow[i]);
+		else if (on)
 			qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW,
 							 (void *)qemu_plugin_insn_vaddr(insn));

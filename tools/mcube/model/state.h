@@ -133,6 +133,7 @@ struct stream {
  * @stream:	state of the stride prefetcher
  * @after:	number of the demand request that the address of the next access
  *		depends on, 0 for none
+ * @ahead:	instructions that were counted and come after the next access
  * @demands:	number of the last REQUEST_DEMAND or REQUEST_TOUCH that was queued, from 1
  * @flight:	demand requests by number modulo FLIGHTS; NULL: the CPU waits for each
  * @first:	number of the oldest request in @flight
@@ -170,6 +171,7 @@ struct vcpu {
 	struct stream stream[STREAMS];
 
 	uint32_t after;
+	uint32_t ahead;
 	uint32_t demands;
 	struct flight *flight;
 	uint32_t first;

@@ -407,7 +407,7 @@ static struct vcpu *earliest(struct model *m, bool all, uint64_t *when)
  * Serve requests of CPUs that overlap their misses, up to the time at which a CPU may
  * still queue an earlier request.
  */
-static void weave_overlapped(struct model *m, bool all)
+static __attribute__((noinline)) void weave_overlapped(struct model *m, bool all)
 {
 	for (;;) {
 		enum overlap_event event = OVERLAP_NONE, e;

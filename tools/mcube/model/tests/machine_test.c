@@ -38,7 +38,8 @@ TEST(bad_values_are_refused)
 		{ "dram.banks", "0x1 0x2 0x4 0x8 0x10 0x20 0x40 0x80 0x100" },
 		{ "dram.row", "1" }, { "quantum", "0" }, { "mhz", "0" }, { "nonsense", "1" },
 		{ "cpu.misses", "0" }, { "cpu.misses", "33" }, { "cpu.window", "0" },
-		{ "cpu.window", "4097" }, { "coherence.latency", "-1" }, { "cpu.instruction", "0" }, { "l1.latency", "99" }, { "name", "" },
+		{ "cpu.window", "4097" }, { "coherence.latency", "-1" },
+		{ "cpu.instruction", "0" }, { "l1.latency", "99" }, { "name", "" },
 	};
 
 	EXPECT_STREQ(with("name", "fine"), "");
