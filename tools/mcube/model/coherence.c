@@ -26,6 +26,11 @@
  * Accesses of the present quantum that came before the first coherence miss of a line
  * are not seen: the counters depend on the quantum by that much.
  *
+ * A line is in one place at a time: a CPU that wants a line on its way to another CPU
+ * waits until it has arrived there. So lines that CPUs fight for move at the rate of one
+ * move in coherence.latency, however many CPUs want them and however many requests a CPU
+ * has under way.
+ *
  * A CPU may evict a line that it has not written without notice. So before a store takes
  * a line away, the private levels of the others are asked whether they hold it.
  */
@@ -300,4 +305,38 @@ void coherence_written_back(struct model *m, struct vcpu *v, uint64_t paddr)
 
 	if (e && (*e & WRITER) >> WRITER_SHIFT == v->index + 1)
 		*e &= ~WRITER;
+}
+
+/**
+ * coherence_move - a line moves to a CPU
+ * @m:		the model
+ * @paddr:	physical address
+ * @time:	time at which the CPU asks for it
+ *
+ * Return: the time at which it arrives.
+ */
+uint64_t coherence_move(struct model *m, uint64_t paddr, uint64_t time)
+{
+	uint64_t line = paddr >> m->map.line_shift;
+	uint64_t arrives = coherence_arrival(m, paddr, time) + m->coherence_cost;
+
+	m->directory.moving[line % MOVING].line = line;
+	m->directory.moving[line % MOVING].arrives = arrives;
+	return arrives;
+}
+
+/**
+ * coherence_arrival - the time from which on a line does not move
+ * @m:		the model
+ * @paddr:	physical address
+ * @time:	the present time
+ *
+ * Return: @time, or the time at which the line arrives, if that is later.
+ */
+uint64_t coherence_arrival(const struct model *m, uint64_t paddr, uint64_t time)
+{
+	uint64_t line = paddr >> m->map.line_shift;
+	uint64_t arrives = m->directory.moving[line % MOVING].arrives;
+
+	return m->directory.moving[line % MOVING].line == line && arrives > time ? arrives : time;
 }

@@ -21,6 +21,8 @@ void coherence_free(struct model *m);
 void coherence_clear(struct model *m);
 enum coherence coherence_serve(struct model *m, struct vcpu *v, const struct request *r);
 void coherence_written_back(struct model *m, struct vcpu *v, uint64_t paddr);
+uint64_t coherence_move(struct model *m, uint64_t paddr, uint64_t time);
+uint64_t coherence_arrival(const struct model *m, uint64_t paddr, uint64_t time);
 bool coherence_fill(const struct model *m, struct vcpu *v, uint64_t line);
 
 /**

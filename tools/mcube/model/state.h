@@ -15,6 +15,7 @@
 #define QUEUE_SIZE	8192u		/* requests per CPU, a power of two */
 #define STREAMS		64		/* pages that the prefetcher follows per CPU */
 #define NO_LINE		(~0ull)
+#define MOVING		1024u		/* lines in struct directory.moving, a power of two */
 #define FLIGHTS		64u		/* demand requests in struct vcpu.flight, a power of two */
 
 enum request_kind {
@@ -184,9 +185,14 @@ struct vcpu {
 /**
  * struct directory - which private levels hold which lines; coherence.c
  * @chunk:	entries of successive lines; NULL: private levels are not coherent
+ * @moving:	lines that moved lately, and the time at which they arrive, by line number
  */
 struct directory {
 	uint32_t **chunk;
+	struct {
+		uint64_t line;
+		uint64_t arrives;
+	} moving[MOVING];
 };
 
 /**

@@ -278,7 +278,7 @@ static __attribute__((noinline)) bool serve(struct model *m, struct vcpu *v,
 		if (r->want)
 			sample_private(m, v, r, time);
 		r->want = 0;
-		a->cycles = 0;
+		a->cycles = coherence_arrival(m, r->paddr, time) - time;
 		return true;
 	case COHERENCE_FETCH:
 		return look_up(m, v, r, time + m->llc_cost, tag);
@@ -300,8 +300,9 @@ static __attribute__((noinline)) bool serve(struct model *m, struct vcpu *v,
 		break;
 	}
 	refer(m, v, r, index, true);
-	*a = (struct answer){ .cycles = m->coherence_cost, .latency = m->machine.coherence,
-			      .level = SIM_SAMPLE_OTHER };
+	a->cycles = coherence_move(m, r->paddr, time) - time;
+	a->latency = m->machine.coherence + a->cycles - m->coherence_cost;
+	a->level = SIM_SAMPLE_OTHER;
 	return true;
 }
 
