@@ -18,8 +18,11 @@
  * own. With -m the model is on meanwhile. -s samples an EVENT on all CPUs.
  *
  * Patterns: seq (loads of 8 bytes in sequence), line (a load from each line in
- * sequence), random (loads from random places), mixed (loads from random places, stores
- * in sequence), halt (mixed, with a sleep of 1 ms each 50000 accesses).
+ * sequence), random (loads from random places), chase (loads from lines that name the
+ * next line, in random order), mixed (loads from random places, stores in sequence), halt
+ * (mixed, with a sleep of 1 ms each 50000 accesses), share (a load and a store of a word
+ * in the same line as the words of the other CPUs; the buffer is shared), apart (the same
+ * in lines of their own).
  */
 
 #define _GNU_SOURCE
@@ -50,7 +53,7 @@ static const char usage[] =
 	"       work [-p PATTERN] [-k KIB] [-n ACCESSES] |\n"
 	"       run [-m] [-c CPUS] [-p PATTERN] [-k KIB] [-n ACCESSES] [-r ROUNDS]\n"
 	"           [-s EVENT:PERIOD]\n"
-	"patterns: seq line random mixed halt\n";
+	"patterns: seq line random chase mixed halt share apart\n";
 
 static const char * const events[SIM_NR_EVENTS] = {
 	[SIM_CYCLES] = "cycles",
@@ -157,10 +160,10 @@ static void pin(unsigned int cpu)
 		die("sched_setaffinity", strerror(errno));
 }
 
-static void *buffer(size_t bytes)
+static void *buffer(size_t bytes, int sharing)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		       sharing | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (p == MAP_FAILED)
 		die("mmap", strerror(errno));
@@ -234,7 +237,7 @@ static void start_sampler(unsigned int cpu, unsigned int i, unsigned int event,
 
 static int check_cpu(unsigned int cpu)
 {
-	volatile char *buf = buffer(CHECK_PAGES * PAGE);
+	volatile char *buf = buffer(CHECK_PAGES * PAGE, MAP_PRIVATE);
 	volatile struct sim_cpu *c = cpu_page(cpu);
 	unsigned long right = 0, wrong = 0, x = 1;
 
@@ -285,7 +288,24 @@ static unsigned long step(unsigned long x)
 	return x * 6364136223846793005UL + 1442695040888963407UL;
 }
 
-static void work(const struct job *j, volatile unsigned long *buf)
+/* Make a cycle of all lines, in random order (Sattolo's algorithm). */
+static void link_lines(unsigned long *buf, unsigned long bytes)
+{
+	unsigned long lines = bytes / 64, x = 1;
+
+	for (unsigned long i = 0; i < lines; i++)
+		buf[i * 8] = i * 8;
+	for (unsigned long i = lines - 1; i > 0; i--) {
+		unsigned long k, old = buf[i * 8];
+
+		x = step(x);
+		k = (x >> 33) % i;
+		buf[i * 8] = buf[k * 8];
+		buf[k * 8] = old;
+	}
+}
+
+static void work(const struct job *j, unsigned int cpu, volatile unsigned long *buf)
 {
 	unsigned long words = j->bytes / 8, n = j->accesses, x = 1, at = 0;
 	bool halts = !strcmp(j->pattern, "halt");
@@ -305,6 +325,13 @@ static void work(const struct job *j, volatile unsigned long *buf)
 			x = step(x);
 			(void)buf[(x >> 33) % words];
 		}
+	} else if (!strcmp(j->pattern, "chase")) {
+		for (unsigned long i = 0; i < n; i++)
+			at = buf[at];
+	} else if (!strcmp(j->pattern, "share") || !strcmp(j->pattern, "apart")) {
+		at = *j->pattern == 's' ? cpu % 8 : cpu * 8;
+		for (unsigned long i = 0; i < n; i += 2)
+			buf[at]++;
 	} else {
 		for (unsigned long i = 0; i < n; i += 2) {
 			x = step(x);
@@ -331,18 +358,23 @@ struct gate {
 	unsigned int done;
 };
 
-static void worker(const struct job *j, unsigned int cpu, volatile struct gate *g)
+static void worker(const struct job *j, unsigned int cpu, void *shared,
+		   volatile struct gate *g)
 {
-	void *buf;
+	void *buf = shared;
 
 	pin(cpu);
-	buf = buffer(j->bytes);
-	memset(buf, 1, j->bytes);
+	if (strcmp(j->pattern, "share") && strcmp(j->pattern, "apart")) {
+		buf = buffer(j->bytes, MAP_PRIVATE);
+		memset(buf, 1, j->bytes);
+	}
+	if (!strcmp(j->pattern, "chase"))
+		link_lines(buf, j->bytes);
 	__atomic_add_fetch(&g->ready, 1, __ATOMIC_SEQ_CST);
 	for (unsigned int r = 1; r <= j->rounds; r++) {
 		while (g->round < r)
 			usleep(500);
-		work(j, buf);
+		work(j, cpu, buf);
 		__atomic_add_fetch(&g->done, 1, __ATOMIC_SEQ_CST);
 	}
 	exit(0);
@@ -372,6 +404,7 @@ static int run(const struct job *j)
 {
 	volatile struct gate *g = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *shared = buffer(PAGE, MAP_SHARED);
 
 	for (unsigned int i = 0; i < j->cpus; i++) {
 		pid_t pid = fork();
@@ -379,7 +412,7 @@ static int run(const struct job *j)
 		if (pid < 0)
 			die("fork", strerror(errno));
 		if (!pid)
-			worker(j, i, g);
+			worker(j, i, shared, g);
 	}
 	while (g->ready < j->cpus)
 		usleep(1000);
@@ -425,6 +458,7 @@ int main(int argc, char **argv)
 {
 	struct job j = { "mixed", 4096 * 1024, 1000000, 1, 1, false };
 	unsigned int checked = 0;
+	unsigned long *buf;
 	int c, rc = 0;
 
 	if (argc < 2) {
@@ -460,7 +494,10 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!strcmp(argv[1], "work")) {
-		work(&j, buffer(j.bytes));
+		buf = buffer(j.bytes, MAP_PRIVATE);
+		if (!strcmp(j.pattern, "chase"))
+			link_lines(buf, j.bytes);
+		work(&j, 0, buf);
 		return 0;
 	}
 	if (!header && (j.model || strcmp(argv[1], "run")))
