@@ -245,3 +245,55 @@ TEST(more_is_not_slower)
 		rig_free(r);
 	}
 }
+
+/* GB/s of @cpus streams on the X5570, or of @cpus times loads from random lines. */
+static double bandwidth(unsigned int cpus, const char *misses, bool random)
+{
+	struct rig *r = rig_load_with(cpus, "x5570", "cpu.misses", misses, NULL);
+	u64 cycles = 0, lines = 0;
+
+	for (u64 i = 0; i < 20000; i++)
+		for (unsigned int c = 0; c < cpus; c++) {
+			u64 line = random ? get_random_u32_below(32 << 14) : i;
+
+			vcpu_instructions(&r->model, &r->model.vcpu[c], 4);
+			/* Streams begin at arbitrary pages, as those of programs do. */
+			rig_access(r, c, ((u64)c << 28) + c * 37 * 4096 + line * LINE, false, 0);
+		}
+	for (unsigned int c = 0; c < cpus; c++) {
+		if (rig_count(r, c, SIM_CYCLES) > cycles)
+			cycles = rig_count(r, c, SIM_CYCLES);
+		lines += rig_count(r, c, SIM_LLC_MISSES);
+	}
+	rig_free(r);
+	return lines * LINE * 2.93 / cycles;
+}
+
+/*
+ * Nehalem has 10 line fill buffers, and its memory takes 65 ns: a core gets at most
+ * 10 * 64 / 65 = 9.8 bytes in a nanosecond (Little's law), and a core that waits for each
+ * line 1 byte. Three channels of DDR3-1333 have 32 GB/s.
+ */
+TEST(bandwidth_of_the_x5570)
+{
+	double one = bandwidth(1, "10", false), waits = bandwidth(1, "1", false), before = 0;
+
+	EXPECT_GT(one, 9.8 * .9);
+	EXPECT_LT(one, 9.8 * 1.1);
+	EXPECT_GT(waits, 1 * .9);
+	EXPECT_LT(waits, 1 * 1.6);	/* rows are open */
+	EXPECT_GT(bandwidth(1, "10", true), 9.8 * .6);	/* rows have to be closed */
+	EXPECT_LT(bandwidth(1, "10", true), 9.8);
+	for (unsigned int cpus = 1; cpus <= 4; cpus++) {
+		double all = bandwidth(cpus, "10", false);
+
+		TH_LOG("%u cores: %.1f GB/s in sequence, %.1f GB/s at random", cpus, all,
+		       bandwidth(cpus, "10", true));
+		EXPECT_GT(all, before * .95);
+		EXPECT_LT(all, 32.0);
+		before = all;
+	}
+	/* The channels bound four cores, not their line fill buffers. */
+	EXPECT_GT(before, 18.0);
+	EXPECT_LT(before, 4 * one * .9);
+}

@@ -29,26 +29,34 @@ static struct rig *start(unsigned int ncpus, struct machine *machine)
 	return r;
 }
 
+static struct rig *start_with(unsigned int ncpus, struct machine *machine, va_list keys)
+{
+	const char *key, *bad = "";
+
+	while ((key = va_arg(keys, const char *)) && !*bad)
+		bad = machine_set(machine, key, va_arg(keys, const char *));
+	if (*bad)
+		broken(bad);
+	return start(ncpus, machine);
+}
+
 struct rig *rig_make(unsigned int ncpus, ...)
 {
 	static const char * const plain[] = {
 		"l1.size", "64", "l1.ways", "1", "llc.size", "64K", "llc.ways", "16",
 		"dram.row", "8K", "quantum", "1000", NULL,
 	};
-	const char *key, *bad = "";
 	struct machine machine;
+	struct rig *r;
 	va_list keys;
 
 	machine_default(&machine);
 	for (unsigned int i = 0; plain[i]; i += 2)
 		machine_set(&machine, plain[i], plain[i + 1]);
 	va_start(keys, ncpus);
-	while ((key = va_arg(keys, const char *)) && !*bad)
-		bad = machine_set(&machine, key, va_arg(keys, const char *));
+	r = start_with(ncpus, &machine, keys);
 	va_end(keys);
-	if (*bad)
-		broken(bad);
-	return start(ncpus, &machine);
+	return r;
 }
 
 const char *rig_path(const char *name)
@@ -67,6 +75,21 @@ struct rig *rig_load(unsigned int ncpus, const char *name)
 	if (*bad)
 		broken(bad);
 	return start(ncpus, &machine);
+}
+
+struct rig *rig_load_with(unsigned int ncpus, const char *name, ...)
+{
+	struct machine machine;
+	const char *bad = machine_load(&machine, rig_path(name));
+	struct rig *r;
+	va_list keys;
+
+	if (*bad)
+		broken(bad);
+	va_start(keys, name);
+	r = start_with(ncpus, &machine, keys);
+	va_end(keys);
+	return r;
 }
 
 void rig_free(struct rig *r)

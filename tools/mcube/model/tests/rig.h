@@ -30,6 +30,8 @@ struct rig {
 struct rig *rig_make(unsigned int ncpus, ...);
 /* A machine of machines/, by name. */
 struct rig *rig_load(unsigned int ncpus, const char *name);
+/* The same, with changed keys: "key", "value", ..., NULL. */
+struct rig *rig_load_with(unsigned int ncpus, const char *name, ...);
 void rig_free(struct rig *r);
 const char *rig_path(const char *name);
 
