@@ -21,6 +21,7 @@
  * Files use each other in one direction only, from left to right:
  *
  *	plugin, replay -> model -> quantum, access -> weave -> overlap, prefetch, sample
+ *	plugin -> dataflow -> operands		access, weave -> coherence
  *
  * All these files use state.h, and with it machine, address, cache, dram and pages.
  * drivers/mcube/sim/shm.h has the unit and the meaning of every counter.
