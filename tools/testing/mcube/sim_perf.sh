@@ -37,7 +37,7 @@ echo "KTAP version 1"
 echo "1..11"
 
 perf list $pmu >log 2>&1
-[ "$(grep -c "$pmu/[a-z0-9_]*/" log)" -eq 16 ]
+[ "$(grep -c "$pmu/[a-z0-9_]*/" log)" -eq 17 ]
 check "list: all events"
 
 perf stat -x, -o log -e $pmu/llc_misses/,$pmu/llc_refs/,$pmu/row_conflicts/ \

@@ -267,6 +267,8 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		"tl", "vm_hop", "reserve", SRM_REUSE, SRM_RECLAIM,
 		"file_pages", "task_pages", "missed", "hopped",
 		STAT_SEGMENTS, STAT_RECLAIMED, STAT_RECOLORED,
+		UBM_MIN_RUN, "guard", "noted", "added", "held", "proposed",
+		"guarded", "domains", "no_memory",
 	};
 	char path[512], text[4096];
 	struct dirent *e;
@@ -305,6 +307,8 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 			 !strcmp(text, "[shuffle] paper");
 		known |= !strcmp(e->d_name, "mode") &&
 			 !strcmp(text, "[" SRM_MODE_SEGMENTS "] stateless");
+		known |= !strcmp(e->d_name, UBM_MG_MODEL) &&
+			 !strcmp(text, "[histogram] belady");
 		known |= !strcmp(e->d_name, SRM_GROUP_ORDER) && !strcmp(text, "auto");
 		known |= !strcmp(e->d_name, "source") && !strpbrk(text, "0123456789");
 		EXPECT_TRUE(known) {
