@@ -4,19 +4,21 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Helpers that read and write numbers and choices, and that make a directory
- * with a group of counters.  Each file itself decides which values it accepts,
- * and reports the values that it refuses.
+ * Helpers that read and write numbers, switches and choices, that add up
+ * counters, and that make a directory with a group of counters.  Each file itself
+ * decides which numbers and choices it accepts, and reports what it refuses.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
 
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/kstrtox.h>
 #include <linux/mm.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -53,6 +55,28 @@ int mcube_parse_uint(const char *buf, size_t count, unsigned int min,
 	return ret;
 }
 EXPORT_SYMBOL_NS_GPL(mcube_parse_uint, MCUBE);
+
+/**
+ * mcube_parse_switch() - read 0 or 1 from text that was written to a file
+ * @file: name of the file below /sys/kernel/mm/mcube/, for the kernel log.
+ * @buf: the text.
+ * @count: length of the text.
+ * @on: filled in.
+ *
+ * A text that is refused is reported.
+ *
+ * Return: 0, -EINVAL if the text is no number, -ERANGE if it is another number.
+ */
+int mcube_parse_switch(const char *file, const char *buf, size_t count,
+		       unsigned int *on)
+{
+	int ret = mcube_parse_uint(buf, count, 0, 1, on);
+
+	if (ret)
+		pr_warn_ratelimited("%s: expected 0 or 1\n", file);
+	return ret;
+}
+EXPORT_SYMBOL_NS_GPL(mcube_parse_switch, MCUBE);
 
 /**
  * mcube_parse_choice() - find the name that was written to a file
@@ -92,6 +116,23 @@ ssize_t mcube_show_choice(char *buf, const char * const *names,
 	return len;
 }
 EXPORT_SYMBOL_NS_GPL(mcube_show_choice, MCUBE);
+
+/**
+ * mcube_sum() - add up a counter
+ * @counter: its part of each CPU.
+ *
+ * Return: the sum over all CPUs.
+ */
+unsigned long mcube_sum(const unsigned long __percpu *counter)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += *per_cpu_ptr(counter, cpu);
+	return sum;
+}
+EXPORT_SYMBOL_NS_GPL(mcube_sum, MCUBE);
 
 /**
  * mcube_sysfs_add() - make a directory below /sys/kernel/mm/mcube/

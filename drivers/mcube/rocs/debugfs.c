@@ -18,6 +18,7 @@
 #include <linux/pid.h>
 #include <linux/seq_file.h>
 
+#include "../../../mm/mcube/debugfs.h"
 #include "internal.h"
 
 static struct dentry *dir;
@@ -113,13 +114,10 @@ DEFINE_SHOW_ATTRIBUTE(search);
  */
 void rocs_debugfs_init(void)
 {
-	struct dentry *parent = debugfs_lookup("mcube", NULL);
-
-	dir = debugfs_create_dir("rocs", parent);
+	dir = mcube_debugfs_dir("rocs");
 	debugfs_create_file("targets", 0400, dir, NULL, &targets_fops);
 	debugfs_create_file("profile", 0400, dir, NULL, &profile_fops);
 	debugfs_create_file("search", 0400, dir, NULL, &search_fops);
-	dput(parent);
 }
 
 /**

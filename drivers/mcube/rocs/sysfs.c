@@ -33,12 +33,10 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+	int ret = mcube_parse_switch("rocs/enabled", buf, count, &on);
 
-	if (ret) {
-		pr_warn_ratelimited("rocs/enabled: expected 0 or 1\n");
+	if (ret)
 		return ret;
-	}
 	ret = rocs_enable(on);
 	if (ret == -ENODEV)
 		pr_warn_ratelimited("rocs/enabled: first write 1 to alloc/enabled\n");
@@ -239,12 +237,10 @@ static ssize_t prefetch_off_store(struct kobject *kobj, struct kobj_attribute *a
 				  const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+	int ret = mcube_parse_switch("rocs/prefetch_off", buf, count, &on);
 
-	if (ret) {
-		pr_warn_ratelimited("rocs/prefetch_off: expected 0 or 1\n");
+	if (ret)
 		return ret;
-	}
 	if (on && !rocs_prefetch_known()) {
 		pr_warn_ratelimited("rocs/prefetch_off: it is not known how the prefetchers of this processor are switched\n");
 		return -EOPNOTSUPP;

@@ -7,8 +7,7 @@
  * The base of all other files.
  */
 
-#include <linux/cpumask.h>
-
+#include "../../../mm/mcube/sysfs.h"
 #include "internal.h"
 
 #define CREATE_TRACE_POINTS
@@ -29,10 +28,5 @@ DEFINE_PER_CPU(unsigned long [SETCACHE_NR_STATS], setcache_stats);
  */
 unsigned long setcache_stat(enum setcache_stat stat)
 {
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(setcache_stats[stat], cpu);
-	return sum;
+	return mcube_sum(&setcache_stats[stat]);
 }

@@ -12,6 +12,7 @@
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 
+#include "../../../mm/mcube/debugfs.h"
 #include "internal.h"
 
 static struct dentry *file;
@@ -63,13 +64,9 @@ DEFINE_SEQ_ATTRIBUTE(sets);
  */
 void setcache_debugfs_init(void)
 {
-	struct dentry *parent = debugfs_lookup("mcube", NULL), *dir;
-
 	/* The directory stays; a build option of the hooks has a file there too. */
-	dir = debugfs_lookup("setcache", parent) ?: debugfs_create_dir("setcache", parent);
-	dput(parent);
-	file = debugfs_create_file("sets", 0400, dir, NULL, &sets_fops);
-	dput(dir);
+	file = debugfs_create_file("sets", 0400, mcube_debugfs_dir("setcache"), NULL,
+				   &sets_fops);
 }
 
 /**

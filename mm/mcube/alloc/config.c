@@ -8,7 +8,6 @@
  * settings.  Each counter is written by the file in which its event happens.
  */
 
-#include <linux/cpumask.h>
 #include <linux/jump_label.h>
 #include <linux/mcube_alloc.h>
 #include <linux/mmzone.h>
@@ -16,6 +15,7 @@
 #include <linux/preempt.h>
 #include <linux/vmstat.h>
 
+#include "../sysfs.h"
 #include "internal.h"
 #include "policy.h"
 
@@ -40,12 +40,7 @@ const char * const mcube_fill_order_names[MCUBE_NR_FILL_ORDERS] = {
  */
 unsigned long mcube_alloc_stat(enum mcube_stat stat)
 {
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(mcube_stats.nr[stat], cpu);
-	return sum;
+	return mcube_sum(&mcube_stats.nr[stat]);
 }
 
 #ifdef CONFIG_SMP

@@ -24,6 +24,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "../debugfs.h"
 #include "../map/map.h"
 #include "internal.h"
 
@@ -131,11 +132,9 @@ static const struct file_operations hint_fops = {
 	.release = single_release,
 };
 
-static int __init mcube_debugfs_init(void)
+static int __init mcube_debugfs_alloc_init(void)
 {
-	struct dentry *dir = debugfs_create_dir("mcube", NULL);
-
-	debugfs_create_file("hint", 0600, dir, NULL, &hint_fops);
+	debugfs_create_file("hint", 0600, mcube_debugfs_dir(NULL), NULL, &hint_fops);
 	return 0;
 }
-late_initcall(mcube_debugfs_init);
+late_initcall(mcube_debugfs_alloc_init);

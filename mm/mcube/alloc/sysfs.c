@@ -30,12 +30,10 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = mcube_parse_uint(buf, count, 0, 1, &on);
+	int ret = mcube_parse_switch("alloc/enabled", buf, count, &on);
 
-	if (ret) {
-		pr_warn_ratelimited("alloc/enabled: expected 0 or 1\n");
+	if (ret)
 		return ret;
-	}
 	ret = mcube_alloc_enable(on);
 	if (ret == -EOPNOTSUPP)
 		pr_warn_ratelimited("alloc/enabled: no containers of order %u on this machine\n",

@@ -11,17 +11,15 @@
 #include <linux/debugfs.h>
 #include <linux/init.h>
 
+#include "../debugfs.h"
 #include "engine.h"
 
 u32 mcube_setcache_skip;
 
 static int __init mcube_setcache_break_init(void)
 {
-	struct dentry *parent = debugfs_lookup("mcube", NULL), *dir;
-
-	dir = debugfs_create_dir("setcache", parent ?: debugfs_create_dir("mcube", NULL));
-	dput(parent);
-	debugfs_create_u32("skip", 0600, dir, &mcube_setcache_skip);
+	debugfs_create_u32("skip", 0600, mcube_debugfs_dir("setcache"),
+			   &mcube_setcache_skip);
 	return 0;
 }
 late_initcall(mcube_setcache_break_init);

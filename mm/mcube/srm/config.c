@@ -7,10 +7,10 @@
  * All other files of srm/ use this file; it uses no other file of srm/.
  */
 
-#include <linux/cpumask.h>
 #include <linux/jump_label.h>
 #include <linux/percpu.h>
 
+#include "../sysfs.h"
 #include "color_group.h"
 #include "internal.h"
 #include "segment.h"
@@ -40,10 +40,5 @@ struct mcube_color_groups mcube_srm_groups;
  */
 unsigned long mcube_srm_stat(enum mcube_srm_stat stat)
 {
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(mcube_srm_stats.nr[stat], cpu);
-	return sum;
+	return mcube_sum(&mcube_srm_stats.nr[stat]);
 }

@@ -26,16 +26,6 @@ static const char * const mode_names[MCUBE_SRM_NR_MODES] = {
 	[MCUBE_SRM_STATELESS]	= "stateless",
 };
 
-static int parse_switch(const char *name, const char *buf, size_t count,
-			unsigned int *on)
-{
-	int ret = mcube_parse_uint(buf, count, 0, 1, on);
-
-	if (ret)
-		pr_warn_ratelimited("srm/%s: expected 0 or 1\n", name);
-	return ret;
-}
-
 static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
@@ -46,7 +36,7 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = parse_switch("enabled", buf, count, &on);
+	int ret = mcube_parse_switch("srm/enabled", buf, count, &on);
 
 	if (ret)
 		return ret;
@@ -195,7 +185,7 @@ static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
 			    const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = parse_switch("vm_hop", buf, count, &on);
+	int ret = mcube_parse_switch("srm/vm_hop", buf, count, &on);
 
 	if (!ret)
 		ret = mcube_srm_set_hop(on);
@@ -212,7 +202,7 @@ static ssize_t reclaim_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = parse_switch("reclaim", buf, count, &on);
+	int ret = mcube_parse_switch("srm/reclaim", buf, count, &on);
 
 	if (!ret)
 		WRITE_ONCE(mcube_srm_config.reclaim, on);

@@ -7,10 +7,10 @@
  * All other files of the glue use this file; it uses no other file of ubm/.
  */
 
-#include <linux/cpumask.h>
 #include <linux/jump_label_ratelimit.h>
 #include <linux/percpu.h>
 
+#include "../sysfs.h"
 #include "internal.h"
 
 #define CREATE_TRACE_POINTS
@@ -35,10 +35,5 @@ DEFINE_PER_CPU(struct mcube_ubm_stats, mcube_ubm_stats);
  */
 unsigned long mcube_ubm_stat(enum mcube_ubm_stat stat)
 {
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(mcube_ubm_stats.nr[stat], cpu);
-	return sum;
+	return mcube_sum(&mcube_ubm_stats.nr[stat]);
 }

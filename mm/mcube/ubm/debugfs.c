@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "../debugfs.h"
 #include "internal.h"
 
 static const char * const class_names[] = {
@@ -179,16 +180,13 @@ static int curve_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(curve);
 
-/* After the directory of the mcube allocator, if that is there. */
 static int __init mcube_debugfs_ubm_init(void)
 {
-	struct dentry *parent = debugfs_lookup("mcube", NULL), *dir;
+	struct dentry *dir = mcube_debugfs_dir("ubm");
 
-	dir = debugfs_create_dir("ubm", parent ?: debugfs_create_dir("mcube", NULL));
 	debugfs_create_file("domains", 0400, dir, NULL, &domains_fops);
 	debugfs_create_file("runs", 0400, dir, NULL, &runs_fops);
 	debugfs_create_file("curve", 0400, dir, NULL, &curve_fops);
-	dput(parent);
 	return 0;
 }
 late_initcall(mcube_debugfs_ubm_init);

@@ -23,16 +23,6 @@ static const char * const model_names[] = {
 	[MCUBE_UBM_BELADY]	= "belady",
 };
 
-static int parse_switch(const char *name, const char *buf, size_t count,
-			unsigned int *on)
-{
-	int ret = mcube_parse_uint(buf, count, 0, 1, on);
-
-	if (ret)
-		pr_warn_ratelimited("ubm/%s: expected 0 or 1\n", name);
-	return ret;
-}
-
 static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
@@ -43,7 +33,7 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = parse_switch("enabled", buf, count, &on);
+	int ret = mcube_parse_switch("ubm/enabled", buf, count, &on);
 
 	if (!ret)
 		ret = mcube_ubm_enable(on);
@@ -102,7 +92,7 @@ static ssize_t guard_store(struct kobject *kobj, struct kobj_attribute *attr,
 			   const char *buf, size_t count)
 {
 	unsigned int on;
-	int ret = parse_switch("guard", buf, count, &on);
+	int ret = mcube_parse_switch("ubm/guard", buf, count, &on);
 
 	if (!ret)
 		ret = mcube_ubm_set_guard(on);
