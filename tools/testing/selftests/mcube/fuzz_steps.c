@@ -31,7 +31,6 @@
 #define DEBUGFS		"/sys/kernel/debug/"
 #define CPUS		"/sys/devices/system/cpu"
 #define FAIL		"/proc/self/make-it-fail"
-#define NOBODY		65534
 #define BLOCKS		8
 
 #define ERROR(e)	((e) < 64 ? 1ULL << (e) : NOT_SUPPORTED)

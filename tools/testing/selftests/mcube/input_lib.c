@@ -3,9 +3,16 @@
  * Bad input for the files of mcube, see input_lib.h.
  */
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../kselftest.h"
 #include "input_lib.h"
@@ -254,5 +261,82 @@ int input_refused_forms(const char *path, const char *valid)
 		ksft_print_msg("%s changed by no byte\n", path);
 		wrong++;
 	}
+	return wrong;
+}
+
+int input_without_rights(int (*run)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+			_exit(1);
+		/* Dropping rights gives /proc/self to root; that must not be the reason. */
+		prctl(PR_SET_DUMPABLE, 1);
+		_exit(!!run());
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 1;
+	return status;
+}
+
+static bool denied(void)
+{
+	return errno == EACCES || errno == EPERM;
+}
+
+int input_writable_files(const char * const *paths)
+{
+	int wrong = 0, found;
+
+	for (; *paths; paths++) {
+		found = open(*paths, O_WRONLY) != -1 || !denied();
+		found += open(*paths, O_RDWR) != -1;
+		found += !truncate(*paths, 0) + !chmod(*paths, 0666);
+		if (found)
+			ksft_print_msg("%s opens for writing, or changes\n", *paths);
+		wrong += found;
+	}
+	return wrong;
+}
+
+int input_readable_files(const char * const *paths)
+{
+	int wrong = 0;
+
+	for (; *paths; paths++) {
+		if (open(*paths, O_RDONLY) == -1)
+			continue;
+		ksft_print_msg("%s opens for reading\n", *paths);
+		wrong++;
+	}
+	return wrong;
+}
+
+int input_unlisted(const char *dir, const char * const *table)
+{
+	const char * const *known;
+	DIR *d = opendir(dir);
+	char path[512];
+	struct dirent *e;
+	struct stat st;
+	int wrong = 0;
+
+	if (!d)
+		return 1;
+	while ((e = readdir(d))) {
+		snprintf(path, sizeof(path), "%s%s", dir, e->d_name);
+		if (stat(path, &st) || !S_ISREG(st.st_mode))
+			continue;
+		for (known = table; *known && strcmp(*known, path);)
+			known++;
+		if (*known && (st.st_mode & 0777) == 0644)
+			continue;
+		ksft_print_msg("%s, mode %o, is not in the table, or not 0644\n", path,
+			       st.st_mode & 0777);
+		wrong++;
+	}
+	closedir(d);
 	return wrong;
 }

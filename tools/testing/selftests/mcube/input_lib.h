@@ -32,6 +32,14 @@ void input_snapshot(char *buf, size_t size);
 
 #define INPUT_SNAPSHOT	8192
 
+/* What @run() returns in a child of a user without rights; or a positive number. */
+int input_without_rights(int (*run)(void));
+/* Files that such a user can write or change, or can read. */
+int input_writable_files(const char * const *paths);
+int input_readable_files(const char * const *paths);
+/* Files of a directory that are not in a table, or that others can write. */
+int input_unlisted(const char *dir, const char * const *table);
+
 int input_refused(const char *path, const char * const *texts);
 int input_refused_forms(const char *path, const char *valid);
 

@@ -547,20 +547,41 @@ void mcube_memory_print(const char *when, const struct mcube_memory *m)
 	       m->pcp, m->known, m->lost, m->blocks, m->listed);
 }
 
+/* Use so many pages more, to the end of the process. */
+int mcube_grow(size_t pages)
+{
+	char *p = mcube_map_anon(pages);
+	size_t i;
+
+	for (i = 0; p && i < pages; i++)
+		p[i * PAGE_SIZE_] = 1;
+	return p ? 0 : -ENOMEM;
+}
+
 /* A child uses so many pages and ends.  0, or the child's status. */
 int mcube_use_memory(size_t pages)
 {
 	int status = -1;
 	pid_t pid = fork();
-	size_t i;
 
-	if (!pid) {
-		char *p = mcube_map_anon(pages);
-
-		for (i = 0; p && i < pages; i++)
-			p[i * PAGE_SIZE_] = 1;
-		_exit(!p);
-	}
+	if (!pid)
+		_exit(!!mcube_grow(pages));
 	waitpid(pid, &status, 0);
 	return status;
+}
+
+int mcube_load_module(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+int mcube_unload_module(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
 }

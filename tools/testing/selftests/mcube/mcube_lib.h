@@ -28,6 +28,9 @@
 #define MCUBE_NODES	"/sys/devices/system/node"
 #define MCUBE_HINT	"/sys/kernel/debug/mcube/hint"
 
+/* A user and a group without rights. */
+#define NOBODY		65534
+
 /* Names in sysfs that more than one test uses. */
 #define ALLOC_FILL_ORDER	"fill_order"
 #define STAT_RELEASED		"released"
@@ -94,7 +97,12 @@ unsigned int mcube_value(const struct mcube_dim *d, uint64_t pfn);
 
 /* Memory of this process. */
 void *mcube_map_anon(size_t pages);
+int mcube_grow(size_t pages);
 int mcube_use_memory(size_t pages);
+
+/* Modules: 0 or -errno. */
+int mcube_load_module(const char *path);
+int mcube_unload_module(const char *name);
 int mcube_pfns(const void *addr, size_t pages, uint64_t *pfn);
 int mcube_nodes(const void *addr, size_t pages, int *node);
 int mcube_pin(int cpu);

@@ -4,12 +4,9 @@
  * without the events gets a clear message, and nothing is half on.
  */
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "../kselftest_harness.h"
 #include "input_lib.h"
@@ -300,41 +297,20 @@ TEST_F_TIMEOUT(rocs_input, conditions, 120)
 	EXPECT_EQ(1, mcube_read_num(MCUBE_STATS "reserved_colors"));
 }
 
-static void unprivileged(struct __test_metadata *_metadata)
+static int unprivileged(void)
 {
-	const char * const *path;
+	static const char * const secret[] = {
+		ROCS_DEBUGFS "/targets", ROCS_DEBUGFS "/profile", ROCS_DEBUGFS "/search",
+		NULL
+	};
 
-	ASSERT_EQ(0, setgroups(0, NULL));
-	ASSERT_EQ(0, setgid(65534));
-	ASSERT_EQ(0, setuid(65534));
-	for (path = input_rocs; *path; path++) {
-		EXPECT_EQ(-1, open(*path, O_WRONLY)) {
-			TH_LOG("%s opens for writing", *path);
-		}
-		EXPECT_TRUE(errno == EACCES || errno == EPERM);
-		EXPECT_EQ(-1, open(*path, O_RDWR));
-		EXPECT_EQ(-1, truncate(*path, 0));
-		EXPECT_EQ(-1, chmod(*path, 0666));
-	}
-	EXPECT_EQ(-1, open(ROCS_DEBUGFS "/targets", O_RDONLY));
-	EXPECT_EQ(-1, open(ROCS_DEBUGFS "/profile", O_RDONLY));
-	EXPECT_EQ(-1, open(ROCS_DEBUGFS "/search", O_RDONLY));
+	return input_writable_files(input_rocs) + input_readable_files(secret);
 }
 
 TEST_F_TIMEOUT(rocs_input, unprivileged_users_write_nothing, 60)
 {
-	int status;
-	pid_t pid;
-
 	input_snapshot(self->before, sizeof(self->before));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		unprivileged(_metadata);
-		_exit(_metadata->exit_code);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, input_without_rights(unprivileged));
 	input_snapshot(self->after, sizeof(self->after));
 	EXPECT_STREQ(self->before, self->after);
 }
@@ -342,30 +318,10 @@ TEST_F_TIMEOUT(rocs_input, unprivileged_users_write_nothing, 60)
 /* Files that root alone reads tell addresses; all files are known. */
 TEST_F_TIMEOUT(rocs_input, table_has_every_file, 60)
 {
-	static const char * const dirs[] = { MCUBE_ROCS, ROCS_EVENTS };
-	const char * const *known;
-	char path[512];
-	struct dirent *e;
 	struct stat st;
-	size_t i;
-	DIR *d;
 
-	for (i = 0; i < ARRAY_SIZE(dirs); i++) {
-		d = opendir(dirs[i]);
-		ASSERT_NE(NULL, d);
-		while ((e = readdir(d))) {
-			snprintf(path, sizeof(path), "%s%s", dirs[i], e->d_name);
-			if (stat(path, &st) || !S_ISREG(st.st_mode))
-				continue;
-			EXPECT_EQ(0644, st.st_mode & 0777);
-			for (known = input_rocs; *known && strcmp(*known, path);)
-				known++;
-			EXPECT_NE(NULL, *known) {
-				TH_LOG("%s is not in the table", path);
-			}
-		}
-		closedir(d);
-	}
+	EXPECT_EQ(0, input_unlisted(MCUBE_ROCS, input_rocs));
+	EXPECT_EQ(0, input_unlisted(ROCS_EVENTS, input_rocs));
 	ASSERT_EQ(0, stat(ROCS_DEBUGFS "/profile", &st));
 	EXPECT_EQ(0, st.st_mode & 0077);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../kselftest.h"
@@ -38,18 +37,12 @@ bool rocs_is_loadable(void)
 
 int rocs_load(void)
 {
-	int fd = open(module_path(), O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
-	close(fd);
-	return ret;
+	return mcube_load_module(module_path());
 }
 
 int rocs_unload(void)
 {
-	return syscall(SYS_delete_module, ROCS_NAME, O_NONBLOCK) ? -errno : 0;
+	return mcube_unload_module(ROCS_NAME);
 }
 
 /* Load the module.  NULL, or the reason why nothing can be tested. */

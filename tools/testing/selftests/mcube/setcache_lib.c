@@ -12,7 +12,6 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "setcache_lib.h"
@@ -24,18 +23,12 @@ static const char *module_path(void)
 
 int setcache_load(void)
 {
-	int fd = open(module_path(), O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
-	close(fd);
-	return ret;
+	return mcube_load_module(module_path());
 }
 
 int setcache_unload(void)
 {
-	return syscall(SYS_delete_module, "mcube_setcache", O_NONBLOCK) ? -errno : 0;
+	return mcube_unload_module("mcube_setcache");
 }
 
 /* Load the module.  NULL, or the reason why nothing can be tested. */

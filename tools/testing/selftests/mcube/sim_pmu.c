@@ -414,7 +414,7 @@ static int as_nobody(char *p, size_t lines)
 	struct perf_event_attr attr = sim_sample_attr(LLC_MISSES, 1000);
 	int fd;
 
-	if (setgid(65534) || setuid(65534))
+	if (setgid(NOBODY) || setuid(NOBODY))
 		return 1;
 	if (sim_open_attr(&attr, 0, -1, -1) != -EACCES)
 		return 2;
@@ -452,7 +452,7 @@ TEST_F(sim_pmu, unprivileged)
 	ASSERT_EQ(0, mcube_write(PARANOID, "2"));
 	pid = fork();
 	if (!pid)
-		_exit(setuid(65534) || sim_open(LLC_MISSES, 0, -1) != -EACCES);
+		_exit(setuid(NOBODY) || sim_open(LLC_MISSES, 0, -1) != -EACCES);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	snprintf(text, sizeof(text), "%ld", paranoid);

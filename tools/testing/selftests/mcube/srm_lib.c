@@ -15,7 +15,6 @@
 #include "srm_lib.h"
 
 #define CGROUP_NODE	MCUBE_CGROUPS "/mcube-selftest-node"
-#define NOBODY		65534
 
 /* NULL, or the reason why nothing can be tested. */
 const char *srm_unusable(void)

@@ -4,14 +4,6 @@
  * read back; a normal user writes nothing.
  */
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "../kselftest_harness.h"
 #include "input_lib.h"
 #include "ubm_lib.h"
@@ -24,11 +16,6 @@ static const char * const bad_model[] = {
 	"\n", " ", "0", "1", "histogram belady", "Histogram", "histograms",
 	"[histogram]", "beladys", " belady", "belady ", "belady\n\n", "none", "\xff",
 	NULL
-};
-
-static const char * const files[] = {
-	MCUBE_UBM "enabled", MCUBE_UBM UBM_MG_MODEL, MCUBE_UBM UBM_MIN_RUN,
-	MCUBE_UBM "guard",
 };
 
 FIXTURE(ubm_input) {
@@ -99,61 +86,24 @@ TEST_F_TIMEOUT(ubm_input, min_run, 120)
 	EXPECT_EQ(1, mcube_read_num(path));
 }
 
-static void unprivileged(struct __test_metadata *_metadata)
+/* Which files others read is not for everybody to know. */
+static int unprivileged(void)
 {
-	size_t i;
+	static const char * const secret[] = {
+		UBM_DEBUGFS "/runs", UBM_DEBUGFS "/domains", UBM_DEBUGFS "/curve", NULL
+	};
 
-	ASSERT_EQ(0, setgroups(0, NULL));
-	ASSERT_EQ(0, setgid(65534));
-	ASSERT_EQ(0, setuid(65534));
-	for (i = 0; i < ARRAY_SIZE(files); i++) {
-		EXPECT_EQ(-1, open(files[i], O_WRONLY)) {
-			TH_LOG("%s opens for writing", files[i]);
-		}
-		EXPECT_TRUE(errno == EACCES || errno == EPERM);
-	}
-	/* Which files others read is not for everybody to know. */
-	EXPECT_EQ(-1, open(UBM_DEBUGFS "/runs", O_RDONLY));
-	EXPECT_EQ(-1, open(UBM_DEBUGFS "/domains", O_RDONLY));
-	EXPECT_EQ(-1, open(UBM_DEBUGFS "/curve", O_RDONLY));
+	return input_writable_files(input_writable) + input_readable_files(secret);
 }
 
 TEST_F_TIMEOUT(ubm_input, unprivileged_users_write_nothing, 60)
 {
-	int status;
-	pid_t pid;
-
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		unprivileged(_metadata);
-		_exit(_metadata->exit_code);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, input_without_rights(unprivileged));
 }
 
 TEST_F_TIMEOUT(ubm_input, table_has_every_file, 60)
 {
-	char path[512];
-	struct dirent *e;
-	struct stat st;
-	size_t i;
-	DIR *d = opendir(MCUBE_UBM);
-
-	ASSERT_NE(NULL, d);
-	while ((e = readdir(d))) {
-		snprintf(path, sizeof(path), MCUBE_UBM "%s", e->d_name);
-		if (stat(path, &st) || !S_ISREG(st.st_mode))
-			continue;
-		EXPECT_EQ(0644, st.st_mode & 0777);
-		for (i = 0; i < ARRAY_SIZE(files) && strcmp(files[i], path);)
-			i++;
-		EXPECT_GT(ARRAY_SIZE(files), i) {
-			TH_LOG("%s is not in the table", path);
-		}
-	}
-	closedir(d);
+	EXPECT_EQ(0, input_unlisted(MCUBE_UBM, input_writable));
 }
 
 TEST_HARNESS_MAIN

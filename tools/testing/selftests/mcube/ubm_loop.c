@@ -243,7 +243,7 @@ TEST_F_TIMEOUT(ubm_loop, leaves_locked_and_dirty_pages, 300)
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
 	ASSERT_EQ(0, ubm_run(UBM_CGROUP, loop_over_locked, &job));
 	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
-	/* What was written reached the disk. */
+	/* The written pages have reached the disk. */
 	sync();
 	ASSERT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "3"));
 	fd = open(self->loop, O_RDONLY);
@@ -288,20 +288,12 @@ TEST_F_TIMEOUT(ubm_loop, honours_memory_min, 300)
 /* Memory of a program takes the place of held pages. */
 static int loop_and_grow(void *arg)
 {
-	size_t pages = UBM_PAGES(LIMIT_MIB) * 7 / 8, at;
 	struct job *job = arg;
 	long reads;
-	char *p;
-	int ret;
 
 	job->reads = &reads;
-	ret = loop_alone(job);
-	p = mcube_map_anon(pages);
-	if (ret || !p)
-		return -ENOMEM;
-	for (at = 0; at < pages; at++)
-		p[at * PAGE_SIZE_] = 1;
-	return loop_alone(job);
+	return loop_alone(job) ?:
+	       mcube_grow(UBM_PAGES(LIMIT_MIB) * 7 / 8) ?: loop_alone(job);
 }
 
 TEST_F_TIMEOUT(ubm_loop, gives_way_to_memory_of_programs, 300)
@@ -318,22 +310,16 @@ TEST_F_TIMEOUT(ubm_loop, gives_way_to_memory_of_programs, 300)
 /* Memory grows after the loop has ended; @reads gets the pages that reclaim scanned. */
 static int grow_after_loop(void *arg)
 {
-	size_t pages = UBM_PAGES(LIMIT_MIB) * 3 / 4, at;
 	struct job *job = arg;
 	long *scanned = job->reads, reads;
-	char *p;
 	int ret;
 
 	job->reads = &reads;
 	ret = loop_alone(job);
 	*scanned = -ubm_event(UBM_CGROUP, "memory.stat", "pgscan");
-	p = mcube_map_anon(pages);
-	if (ret || !p)
-		return -ENOMEM;
-	for (at = 0; at < pages; at++)
-		p[at * PAGE_SIZE_] = 1;
+	ret = ret ?: mcube_grow(UBM_PAGES(LIMIT_MIB) * 3 / 4);
 	*scanned += ubm_event(UBM_CGROUP, "memory.stat", "pgscan");
-	return 0;
+	return ret;
 }
 
 /* Nobody reads the loop any more, so reclaim must not walk through it again and again. */
