@@ -25,7 +25,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "icount.h"
+#include "hole.h"
 
 #define PIECE		(16 * PAGE)	/* bytes of a read() or write() */
 #define AHEAD		(32 * PAGE)	/* bytes of a readahead() */
@@ -153,40 +153,9 @@ static struct round begin_round(void)
 	return (struct round){ now() - t0, 0 };
 }
 
-/* Pages of the hole that are in the cache. */
-static unsigned long cached(void)
-{
-	unsigned char *in = malloc(pages);
-	unsigned long i, nr = 0;
-	void *p = mmap(NULL, pages * PAGE, PROT_READ, MAP_SHARED, hole, 0);
-
-	if (!in || p == MAP_FAILED || mincore(p, pages * PAGE, in))
-		die("mincore");
-	for (i = 0; i < pages; i++)
-		nr += in[i] & 1;
-	munmap(p, pages * PAGE);
-	free(in);
-	return nr;
-}
-
 static void expect(const char *what, unsigned long nr)
 {
-	unsigned long got = cached();
-
-	if (got == nr)
-		return;
-	fprintf(stderr, "filecost: after %s %lu pages are cached, not %lu\n",
-		what, got, nr);
-	exit(1);
-}
-
-static int make(int dir, const char *name, unsigned long length)
-{
-	int fd = openat(dir, name, O_RDWR | O_CREAT | O_TRUNC, 0600);
-
-	if (fd < 0 || ftruncate(fd, length))
-		die(name);
-	return fd;
+	expect_cached(what, hole, pages, nr);
 }
 
 static struct round mean(struct round (*run)(void), unsigned int passes)
@@ -239,22 +208,6 @@ static void all_kinds(unsigned int warm, unsigned int rounds)
 	expect("reading", pages);
 }
 
-/* A constant seed gives the same order in every run. */
-static void shuffle(void)
-{
-	unsigned long i, j, seed = 1;
-
-	order = calloc(pages, sizeof(*order));
-	if (!order)
-		die("calloc");
-	for (i = 0; i < pages; i++) {
-		seed = seed * 6364136223846793005UL + 1442695040888963407UL;
-		j = (seed >> 33) % (i + 1);
-		order[i] = order[j];
-		order[j] = i;
-	}
-}
-
 int main(int argc, char **argv)
 {
 	unsigned long warm = 4, rounds = 32, i;
@@ -289,7 +242,7 @@ int main(int argc, char **argv)
 	dir = open(argv[optind], O_DIRECTORY | O_RDONLY);
 	if (dir < 0)
 		die(argv[optind]);
-	shuffle();
+	order = shuffled(pages);
 	memset(buf, 1, sizeof(buf));
 	memset(scratch, 1, sizeof(scratch));
 	icount_begin();
@@ -298,9 +251,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < 3; i++)
 		printf("copy %lu\n", copy_count(buf, scratch));
 
-	hole = make(dir, "hole", pages * PAGE);
-	small = make(dir, "small", SHORT_PAGES * PAGE);
-	fresh = make(dir, "fresh", 0);
+	hole = make_hole(dir, "hole", pages * PAGE);
+	small = make_hole(dir, "small", SHORT_PAGES * PAGE);
+	fresh = make_hole(dir, "fresh", 0);
 	all_kinds(warm, rounds);
 	return 0;
 }

@@ -24,7 +24,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "icount.h"
+#include "hole.h"
 
 #define PIECE	(16 * PAGE)
 #define WARM	16
@@ -48,19 +48,10 @@ static void pass(int fd, unsigned long nr, unsigned long piece)
 			die("read");
 }
 
-static int make(const char *name, unsigned long nr)
-{
-	int fd = openat(folder, name, O_RDWR | O_CREAT | O_TRUNC, 0600);
-
-	if (fd < 0 || ftruncate(fd, nr * PAGE))
-		die(name);
-	return fd;
-}
-
 /* Each stream is another file, or it would be a loop. */
 static unsigned long through(unsigned long piece)
 {
-	int fd = make("stream", stream_pages);
+	int fd = make_hole(folder, "stream", stream_pages * PAGE);
 
 	pass(fd, stream_pages, piece);
 	if (close(fd) || unlinkat(folder, "stream", 0))
@@ -114,40 +105,6 @@ static void rounds_of(const char *name, unsigned long (*run)(void),
 	}
 }
 
-static void expect_cached(void)
-{
-	unsigned char *in = malloc(pages);
-	void *p = mmap(NULL, pages * PAGE, PROT_READ, MAP_SHARED, hot, 0);
-	unsigned long i;
-
-	if (!in || p == MAP_FAILED || mincore(p, pages * PAGE, in))
-		die("mincore");
-	for (i = 0; i < pages; i++) {
-		if (!(in[i] & 1)) {
-			fprintf(stderr, "ubmcost: page %lu is not cached\n", i);
-			exit(1);
-		}
-	}
-	munmap(p, pages * PAGE);
-	free(in);
-}
-
-/* A constant seed gives the same order in every run. */
-static void shuffle(void)
-{
-	unsigned long i, j, seed = 1;
-
-	order = calloc(pages, sizeof(*order));
-	if (!order)
-		die("calloc");
-	for (i = 0; i < pages; i++) {
-		seed = seed * 6364136223846793005UL + 1442695040888963407UL;
-		j = (seed >> 33) % (i + 1);
-		order[i] = order[j];
-		order[j] = i;
-	}
-}
-
 int main(int argc, char **argv)
 {
 	unsigned long rounds = 6, i;
@@ -176,13 +133,13 @@ int main(int argc, char **argv)
 	folder = open(argv[optind], O_DIRECTORY | O_RDONLY);
 	if (folder < 0)
 		die(argv[optind]);
-	shuffle();
+	order = shuffled(pages);
 	memset(buf, 1, sizeof(buf));
 	memset(scratch, 1, sizeof(scratch));
 	icount_begin();
 	for (i = 0; i < 3; i++)
 		printf("copy %lu\n", copy_count(buf, scratch));
-	hot = make("hot", pages);
+	hot = make_hole(folder, "hot", pages * PAGE);
 	/* The domain of the memory cgroup is made meanwhile. */
 	for (i = 0; i < 2; i++) {
 		in_stream64k();
@@ -196,6 +153,6 @@ int main(int argc, char **argv)
 	rounds_of("cached64k", in_cached64k, rounds);
 	rounds_of("cached4k", in_cached4k, rounds);
 	rounds_of("random4k", in_random4k, rounds);
-	expect_cached();
+	expect_cached("reading", hot, pages, pages);
 	return 0;
 }
