@@ -66,13 +66,11 @@ enum setcache_stat {
  * @SETCACHE_OFF: none; the pool has no memory.
  * @SETCACHE_RANDOM: descriptors with POSIX_FADV_RANDOM.
  * @SETCACHE_EVERY: all.
- * @SETCACHE_NR_MODES: number of modes.
  */
 enum setcache_mode {
 	SETCACHE_OFF,
 	SETCACHE_RANDOM,
 	SETCACHE_EVERY,
-	SETCACHE_NR_MODES,
 };
 
 /**

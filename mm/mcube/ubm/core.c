@@ -67,7 +67,7 @@
 /* Sequences return if plain LRU hits one in so many of their pages. */
 #define RETURN_PART	4
 
-/* What is known of that is halved after this part of the cache. */
+/* The counts of such pages are halved after this part of the cache. */
 #define RETURN_AGE	8
 
 /* So many pages may have come in whose references are yet to come. */

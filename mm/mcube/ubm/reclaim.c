@@ -91,6 +91,12 @@ static bool is_held(const struct mcube_ubm_domain *d, const struct inode *inode,
 	return data_race(mcube_ubm_core_held(d->core, &key, hash, index));
 }
 
+/* Does reclaim free memory for the cgroup of a domain, and for no other? */
+static bool is_own(const struct mcube_ubm_domain *d, const struct mem_cgroup *target)
+{
+	return target == d->memcg || (!target && mem_cgroup_is_root(d->memcg));
+}
+
 /*
  * Reclaim came by a held folio.  Return: true if the folio stays.  Counts get lost if
  * CPUs reclaim at the same time; they bound a share, and need not be exact.
@@ -103,7 +109,7 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 
 	if (kept >= READ_ONCE(d->core->capacity) / 2)
 		return false;
-	if (target != d->memcg && !(d->memcg && !target && mem_cgroup_is_root(d->memcg))) {
+	if (!is_own(d, target)) {
 		looks = READ_ONCE(d->looks);
 		WRITE_ONCE(d->looks, looks + 1);
 		if (looks & 1)

@@ -202,7 +202,7 @@ TEST(a_pass_that_has_begun_counts_as_a_pass)
 		for (page = i ? 0 : 512; page < 1024; page += 16) {
 			mcube_ubm_core_note(core, &key, hash, page, 16, page ?: MCUBE_UBM_NO_PREV,
 					    page == 1008, &verdict);
-			/* What was read before the domain was made lies far behind. */
+			/* The pages that were read before the domain was made lie far behind. */
 			if (verdict.nr_propose)
 				EXPECT_LE(page, verdict.propose[0].from + 1024);
 		}

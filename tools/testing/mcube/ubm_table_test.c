@@ -163,7 +163,7 @@ TEST(memory_is_bounded)
 	}
 }
 
-/* Whoever chooses inode numbers of one hash slot makes nobody's look-ups long. */
+/* Inode numbers that a user chooses for one hash slot do not make look-ups long. */
 TEST(a_slot_has_few_files)
 {
 	void *memory = begin(64);
