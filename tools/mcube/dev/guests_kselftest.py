@@ -30,6 +30,10 @@ from qemu import Guest, image, kibibytes
 SELFTESTS = "tools/testing/selftests/mcube"
 # These need a modelled machine; guests_model.py runs them.
 MODELLED = ("sim_pmu", "sim_samples", "rocs_sim")
+# perf works at the ticks of the guest's clock. On a busy host the guest has many ticks for few
+# instructions, and its samples are those of the ticks. This test has a guest whose time is
+# its instructions.
+COUNTED = "sim_samples"
 SHARED = ("alloc_boot", "map_input", "alloc_input", "srm_input", "ubm_input", "setcache_input",
           "rocs_input")
 # On the debug kernel too, where UBSan and KASAN see what bad input does to memory.
@@ -224,8 +228,11 @@ def modelled():
     folder, names = install()
     cases = {n: cases_of(folder / "mcube" / n) for n in names
              if n in MODELLED or n in ("alloc_boot", "rocs_input")}
-    return Job(folder, "model", cases).run("kselftest-model", "modelled machine",
-                                           smp=2, mem="1G", model="small")
+    counted = {COUNTED: cases.pop(COUNTED)}
+    machine = {"smp": 2, "mem": "1G", "model": "small"}
+    return Job(folder, "model", cases).run("kselftest-model", "modelled machine", **machine) \
+        + Job(folder, "model-counted", counted).run(
+            "kselftest-model-counted", "modelled machine, counted time", icount=True, **machine)
 
 
 def debugged():
