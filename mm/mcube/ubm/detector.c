@@ -126,16 +126,16 @@ static void drop(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 
 /*
  * The run that a file can do without: of those that hold nothing, the run that was
- * referenced longest ago.  None of the runs that the present note has visited, which
- * are first in the list.
+ * referenced longest ago.  Not @keep, and none of the runs that the present note has
+ * visited, which are first in the list.
  */
 static u32 dispensable(const struct mcube_ubm_runs *runs,
-		       const struct mcube_ubm_trail *trail)
+		       const struct mcube_ubm_trail *trail, u32 keep)
 {
 	u32 id, last = MCUBE_UBM_NONE, unheld = MCUBE_UBM_NONE, skip = 0;
 
 	for (id = trail->runs; id != MCUBE_UBM_NONE; id = run_at(runs, id)->next) {
-		if (skip++ <= MCUBE_UBM_STEPS + 1)
+		if (skip++ <= MCUBE_UBM_STEPS + 1 || id == keep)
 			continue;
 		last = id;
 		if (!run_at(runs, id)->held)
@@ -145,14 +145,14 @@ static u32 dispensable(const struct mcube_ubm_runs *runs,
 }
 
 static u32 add_run(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
-		   u32 start, u32 end, u32 now)
+		   u32 start, u32 end, u32 now, u32 keep)
 {
 	struct mcube_ubm_run *r;
 	u32 id;
 
 	if (trail->nr == MCUBE_UBM_FILE_RUNS ||
 	    (runs->free == MCUBE_UBM_NONE && runs->used == runs->size)) {
-		id = dispensable(runs, trail);
+		id = dispensable(runs, trail, keep);
 		if (id == MCUBE_UBM_NONE)
 			return id;
 		drop(runs, trail, id);
@@ -194,7 +194,7 @@ static u32 time_of(const struct mcube_ubm_run *r, u32 page)
 static u32 split(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 		 u32 id, u32 at)
 {
-	u32 tail = add_run(runs, trail, at, run_at(runs, id)->end, 0);
+	u32 tail = add_run(runs, trail, at, run_at(runs, id)->end, 0, id);
 	struct mcube_ubm_run *r = run_at(runs, id), *t;
 	u32 keep = at - r->start;
 
@@ -410,7 +410,7 @@ static u32 confirm(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 		class = r->class;
 		begin_pass(runs, trail, id, c->began);
 	} else {
-		id = add_run(runs, trail, at, at, c->began);
+		id = add_run(runs, trail, at, at, c->began, MCUBE_UBM_NONE);
 		if (id == MCUBE_UBM_NONE)
 			return id;
 	}

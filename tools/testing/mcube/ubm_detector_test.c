@@ -378,6 +378,23 @@ TEST(anything_may_be_noted)
 	EXPECT_EQ(runs.nr, 0);
 }
 
+/* A file with all runs that it may have: the run that is split makes room for no part. */
+TEST(a_run_makes_no_room_for_its_own_part)
+{
+	u32 i;
+
+	begin(&by_page, RUNS);
+	for (i = 0; i < MCUBE_UBM_FILE_RUNS; i++)
+		pages(i * 1000, i * 1000 + 100);
+	ASSERT_EQ(trail.nr, MCUBE_UBM_FILE_RUNS);
+	pages(40, 60);
+	check(_metadata);
+	EXPECT_EQ(run_of(0)->end, 40);
+	EXPECT_EQ(run_of(40)->end, 100);
+	EXPECT_EQ(run_of(40)->class, MCUBE_UBM_LOOP);
+	EXPECT_EQ(run_of(1000), NULL);
+}
+
 TEST(held_pages_are_those_of_the_prefix)
 {
 	u32 i;
