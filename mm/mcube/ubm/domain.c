@@ -160,9 +160,11 @@ static void free_by_rcu(struct rcu_head *rcu)
 	free_now(container_of(rcu, struct mcube_ubm_domain, rcu));
 }
 
+/* With default settings, as mcube_ubm_domains_lock is not held: the caller tunes. */
 static struct mcube_ubm_domain *alloc_domain(struct mem_cgroup *memcg)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
+	static const struct mcube_ubm_tuning untuned = MCUBE_UBM_TUNING_DEFAULT;
 	unsigned long capacity = mcube_ubm_domain_capacity(memcg);
 	struct mem_cgroup *payer = memcg ? parent_mem_cgroup(memcg) : NULL;
 	struct mem_cgroup *before = set_active_memcg(payer);
@@ -181,7 +183,7 @@ static struct mcube_ubm_domain *alloc_domain(struct mem_cgroup *memcg)
 	spin_lock_init(&d->lock);
 	d->memcg = memcg;
 	d->reclaimed = jiffies;
-	mcube_ubm_core_init(d->core, capacity, &mcube_ubm_tuning);
+	mcube_ubm_core_init(d->core, capacity, &untuned);
 	mcube_ubm_domain_resized(d, capacity);
 	return d;
 }

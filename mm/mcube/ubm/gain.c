@@ -129,7 +129,7 @@ static u32 model_keep(const struct mcube_ubm_gain *g, u64 worth, u32 pages)
 
 /* Fit the model to the misses at half the size and at the whole size. */
 static void fit(struct mcube_ubm_gain *g, const struct mcube_ubm_point *point,
-		u32 nr, u64 refs, u64 other_refs)
+		u32 nr, u64 refs, u64 other_refs, unsigned int scale)
 {
 	const struct mcube_ubm_point *whole = &point[nr - 1], *half = whole;
 	u64 miss_whole, miss_half;
@@ -137,8 +137,8 @@ static void fit(struct mcube_ubm_gain *g, const struct mcube_ubm_point *point,
 
 	while (half > point && half->pages > whole->pages / 2)
 		half--;
-	miss_whole = other_refs - min(other_refs, whole->hits);
-	miss_half = other_refs - min(other_refs, half->hits);
+	miss_whole = (other_refs - min(other_refs, whole->hits)) >> scale;
+	miss_half = (other_refs - min(other_refs, half->hits)) >> scale;
 	if (!miss_whole || half->pages == whole->pages ||
 	    miss_half - miss_whole <= miss_whole / CLOSE) {
 		g->power = 0;
@@ -159,7 +159,7 @@ static void fit(struct mcube_ubm_gain *g, const struct mcube_ubm_point *point,
  * @point: points of the curve, in ascending order of pages; no point has fewer hits
  *         than the point before.
  * @nr: number of points, 1..MCUBE_UBM_POINTS.
- * @refs: all references of the time in which the hits were counted, less than 2^32.
+ * @refs: all references of the time in which the hits were counted.
  * @other_refs: those of them that the curve is about.
  * @model: what the gain is taken from.
  */
@@ -168,6 +168,7 @@ void mcube_ubm_gain_set(struct mcube_ubm_gain *gain,
 			u64 other_refs, enum mcube_ubm_model model)
 {
 	u64 hits[MCUBE_UBM_POINTS], slope, from_hits;
+	unsigned int scale;
 	u32 i, from;
 
 	gain->nr = 0;
@@ -175,13 +176,16 @@ void mcube_ubm_gain_set(struct mcube_ubm_gain *gain,
 		gain->power = 0;
 		return;
 	}
+	/* Products are in 64 bits: counts of a cache above 2 TiB are scaled down. */
+	scale = max(ilog2(refs), 31) - 31;
+	refs >>= scale;
 	for (i = 0; i < nr; i++) {
 		for (;;) {
 			from = gain->nr ? gain->pages[gain->nr - 1] : 0;
 			from_hits = gain->nr ? hits[gain->nr - 1] : 0;
 			if (point[i].pages <= from)
 				break;
-			slope = div64_u64((point[i].hits - from_hits) <<
+			slope = div64_u64(((point[i].hits >> scale) - from_hits) <<
 					  MCUBE_UBM_GAIN_SHIFT,
 					  refs * (point[i].pages - from));
 			/* A segment that is less steep than the next is no hull. */
@@ -193,10 +197,10 @@ void mcube_ubm_gain_set(struct mcube_ubm_gain *gain,
 			continue;
 		gain->pages[gain->nr] = point[i].pages;
 		gain->slope[gain->nr] = slope;
-		hits[gain->nr++] = point[i].hits;
+		hits[gain->nr++] = point[i].hits >> scale;
 	}
 	if (model == MCUBE_UBM_BELADY && nr)
-		fit(gain, point, nr, refs, other_refs);
+		fit(gain, point, nr, refs, other_refs, scale);
 	else
 		gain->power = 0;
 }

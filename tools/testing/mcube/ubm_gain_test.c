@@ -49,6 +49,33 @@ static u32 random_curve(u32 refs)
 	return nr;
 }
 
+/* A cache of 8 TiB counts 2^34 references: gains are those of the same curve with 2^30. */
+TEST(counts_of_large_caches_do_not_overflow)
+{
+	enum mcube_ubm_model model;
+	u32 i, nr = 16;
+
+	for (model = MCUBE_UBM_HISTOGRAM; model <= MCUBE_UBM_BELADY; model++) {
+		struct mcube_ubm_gain small = { 0 };
+
+		memset(&gain, 0, sizeof(gain));
+		for (i = 0; i < nr; i++)
+			point[i] = (struct mcube_ubm_point){
+				(i + 1) << 27, (1 << 30) - (1 << 30) / (i + 2)
+			};
+		mcube_ubm_gain_set(&small, point, nr, 1 << 30, 1 << 30, model);
+		for (i = 0; i < nr; i++)
+			point[i].hits <<= 4;
+		mcube_ubm_gain_set(&gain, point, nr, 1ULL << 34, 1ULL << 34, model);
+		ASSERT_EQ(gain.nr, small.nr);
+		EXPECT_EQ(gain.power, small.power);
+		EXPECT_EQ(gain.miss, small.miss);
+		for (i = 0; i < gain.nr; i++)
+			EXPECT_EQ(gain.slope[i], small.slope[i]);
+	}
+	EXPECT_NE(gain.power, 0);
+}
+
 TEST(slopes_are_those_of_the_hull)
 {
 	unsigned long i;
