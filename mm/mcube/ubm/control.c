@@ -13,6 +13,8 @@
 #include <linux/jump_label.h>
 #include <linux/mcube_ubm.h>
 #include <linux/mutex.h>
+#include <linux/once.h>
+#include <linux/random.h>
 
 #include "internal.h"
 
@@ -32,6 +34,8 @@ int mcube_ubm_enable(bool on)
 	if (ret)
 		return ret;
 	if (on && !mcube_ubm_enabled()) {
+		/* No domain knows a hash yet. */
+		get_random_once(&mcube_ubm_secret, sizeof(mcube_ubm_secret));
 		/* A cgroup that goes offline has to find the hook before it has a domain. */
 		static_branch_enable(&mcube_ubm_key);
 		mcube_ubm_domains_open();

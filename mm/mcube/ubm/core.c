@@ -197,7 +197,7 @@ static void balance(struct mcube_ubm_core *core)
 /* Fingerprint of a page; must not follow from the hash that samples its chunk. */
 static u32 print(u32 hash, u32 page)
 {
-	return hash_64(((u64)hash << 32 | page) ^ GOLDEN_RATIO_64, 32);
+	return mcube_ubm_hash_64(((u64)hash << 32 | page) ^ GOLDEN_RATIO_64);
 }
 
 /*

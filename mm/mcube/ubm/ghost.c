@@ -55,6 +55,9 @@
 /* All regions are looked at once in so many references. */
 #define SETTLE	8
 
+/* Entries of a hash slot; with as many slots as entries, chance brings 16 to none. */
+#define CHAIN	16
+
 /**
  * mcube_ubm_ghost_shift() - the rate of the sample for a cache
  * @pages: pages of the cache.
@@ -296,10 +299,30 @@ static void put(struct mcube_ubm_ghost *g, u16 i, unsigned int region)
 	}
 }
 
+/*
+ * An entry of a full hash slot, taken off the stack; NONE if the slot has room.  A user may
+ * find pages of one slot, and every look-up there would walk through all of these.
+ */
+static u16 crowded(struct mcube_ubm_ghost *g, u16 i)
+{
+	u32 steps;
+
+	for (steps = 1; i != NONE; i = g->entry[i].next) {
+		if (steps++ < CHAIN)
+			continue;
+		unlink(g, i);
+		unhash(g, i);
+		break;
+	}
+	return i;
+}
+
 static void add(struct mcube_ubm_ghost *g, u32 print, bool loaded)
 {
-	u16 *slot = slot_of(g, print), i = take(g);
+	u16 *slot = slot_of(g, print), i = crowded(g, *slot);
 
+	if (i == NONE)
+		i = take(g);
 	g->entry[i].print = print;
 	g->entry[i].loaded = loaded;
 	g->entry[i].next = *slot;

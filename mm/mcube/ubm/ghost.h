@@ -9,8 +9,9 @@
 #ifndef _MM_MCUBE_UBM_GHOST_H
 #define _MM_MCUBE_UBM_GHOST_H
 
-#include <linux/hash.h>
 #include <linux/types.h>
+
+#include "hash.h"
 
 /* Regions of the stack; hits are counted by region. */
 #define MCUBE_UBM_REGIONS	32
@@ -33,7 +34,7 @@
  */
 static inline bool mcube_ubm_sampled(u32 hash, u32 chunk, unsigned int shift)
 {
-	return !(hash_64((u64)hash << 32 | chunk, 32) & ((1U << shift) - 1));
+	return !(mcube_ubm_hash_64((u64)hash << 32 | chunk) & ((1U << shift) - 1));
 }
 
 /**

@@ -48,6 +48,8 @@
 /* Runs that a note may need. */
 #define RUNS_SPARE	(2 * MCUBE_UBM_STEPS)
 
+u64 mcube_ubm_secret;
+
 static u32 runs_for(u32 size)
 {
 	return size + size / 4 + RUNS_MORE;

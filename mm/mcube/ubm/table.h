@@ -9,10 +9,10 @@
 #ifndef _MM_MCUBE_UBM_TABLE_H
 #define _MM_MCUBE_UBM_TABLE_H
 
-#include <linux/hash.h>
 #include <linux/types.h>
 
 #include "detector.h"
+#include "hash.h"
 
 /**
  * struct mcube_ubm_key - a file, also after its inode has left memory
@@ -34,8 +34,8 @@ struct mcube_ubm_key {
  */
 static inline u32 mcube_ubm_hash(const struct mcube_ubm_key *key)
 {
-	return hash_64(key->ino * 0x9e3779b97f4a7c15ULL ^
-		       ((u64)key->dev << 32 | key->gen), 32);
+	return mcube_ubm_hash_64(key->ino * 0x9e3779b97f4a7c15ULL ^
+				 ((u64)key->dev << 32 | key->gen));
 }
 
 /**

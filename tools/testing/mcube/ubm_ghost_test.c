@@ -245,6 +245,30 @@ TEST(the_depth_may_change_at_any_time)
 	free(memory);
 }
 
+/* Fingerprints of one hash slot do not make look-ups long. */
+TEST(a_slot_has_few_entries)
+{
+	void *memory = begin(2048, 2048);
+	u32 i, n = 0;
+	u16 at;
+
+	for (i = 0; i < 1000; i++) {
+		ASSERT_EQ(mcube_ubm_ghost_ref(&ghost, i << 16 | 5), MCUBE_UBM_ABSENT);
+		ASSERT_LT(mcube_ubm_ghost_ref(&ghost, i << 16 | 5), MCUBE_UBM_REGIONS);
+	}
+	check(_metadata);
+	for (at = ghost.slot[5]; at != MCUBE_UBM_GHOSTS; at = ghost.entry[at].next)
+		n++;
+	EXPECT_EQ(n, 16);
+	EXPECT_EQ(ghost.nr, 16);
+	/* The other slots have all other entries. */
+	for (i = 0; i < 2000; i++)
+		mcube_ubm_ghost_ref(&ghost, i);
+	EXPECT_EQ(ghost.nr, ghost.size);
+	check(_metadata);
+	free(memory);
+}
+
 TEST(memory_is_bounded)
 {
 	u64 pages;
