@@ -82,10 +82,13 @@ static void make_core(struct kunit *test, u32 pages, u32 chunk_shift)
 
 static void note(struct ubm_test *t, u32 file, u32 first, u32 nr, bool eof)
 {
-	struct mcube_ubm_key key = { .ino = file, .dev = 1 };
+	struct mcube_ubm_refs refs = {
+		.key = { .ino = file, .dev = 1 }, .first = first, .end = first + nr,
+		.prev = MCUBE_UBM_NO_PREV, .eof = eof,
+	};
 
-	mcube_ubm_core_note(t->core, &key, mcube_ubm_hash(&key), first, nr,
-			    MCUBE_UBM_NO_PREV, eof, &t->verdict);
+	refs.hash = mcube_ubm_hash(&refs.key);
+	mcube_ubm_core_note(t->core, &refs, false, &t->verdict);
 }
 
 static void read_in_order(struct ubm_test *t, u32 file, u32 first, u32 end)

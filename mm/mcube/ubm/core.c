@@ -271,10 +271,15 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 	}
 }
 
-static void propose(struct mcube_ubm_verdict *v, u32 from, u32 to)
+/* Return: false if there is no room for more ranges. */
+static bool propose(struct mcube_ubm_verdict *v, u32 from, u32 to, u32 used)
 {
-	if (from < to && v->nr_propose < MCUBE_UBM_PROPOSALS)
-		v->propose[v->nr_propose++] = (struct mcube_ubm_range){ from, to };
+	if (from >= to)
+		return true;
+	if (v->nr_propose == MCUBE_UBM_PROPOSALS)
+		return false;
+	v->propose[v->nr_propose++] = (struct mcube_ubm_range){ from, to, used };
+	return true;
 }
 
 /* A file that is read in order and at random: what looks like a run may be chance. */
@@ -286,9 +291,12 @@ static bool is_mixed(const struct mcube_ubm_core *core,
 	return most && trail->mixed > most;
 }
 
-/* Hold the first pages of a run, propose those that it has read beyond. */
+/*
+ * Hold the first pages of a run, propose those that it has read beyond.  If pages of
+ * the file cannot move now, they are left to the next note of the file.
+ */
 static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *trail,
-		  struct mcube_ubm_run *r, bool ended,
+		  struct mcube_ubm_run *r, bool ended, bool away,
 		  struct mcube_ubm_verdict *v)
 {
 	struct mcube_ubm_runs *runs = &core->table.runs;
@@ -298,22 +306,24 @@ static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *tra
 	if (r->class == MCUBE_UBM_LOOP) {
 		want = mcube_ubm_shares_hold(&core->shares, &runs->loops, r->bucket,
 					     r->reach, held);
-		want = max(want, held - min(held, SHRINK));
+		want = max(want, held - min(held, away ? 0 : SHRINK));
 		/* Sizes were computed a while ago: all loops must fit the cache. */
 		if (want > held)
 			want = held + min_t(u64, want - held, room_for_loops(core));
 		if (want != held)
 			mcube_ubm_run_hold(runs, r, want);
 		/* What the loop gives up was read long ago, or in this pass. */
-		propose(v, r->start + want, min(r->start + held, to));
+		propose(v, r->start + want, min(r->start + held, to), r->start + want);
 	} else if (r->class == MCUBE_UBM_OTHER || sequences_return(core) ||
 		   is_mixed(core, trail)) {
 		return;
 	}
+	if (away)
+		return;
 	/* A run may have pages that were read before the domain was made. */
 	from = max(r->start + r->held, to - min(to, PROPOSE));
-	propose(v, max(from, r->proposed), to);
-	r->proposed = max(r->proposed, to);
+	if (propose(v, max(from, r->proposed), to, r->start + r->held))
+		r->proposed = max(r->proposed, to);
 }
 
 /* Loops of a file that are late lose what they hold, if others gain more by it. */
@@ -355,24 +365,19 @@ static void assume_start(struct mcube_ubm_core *core,
 /**
  * mcube_ubm_core_note() - pages of a file are read
  * @core: the domain.
- * @key: the file.
- * @hash: mcube_ubm_hash(@key).
- * @first: first page.
- * @nr: number of pages, not 0; the pages lie below 2^32 - 1.
- * @prev: page after those that the same descriptor read before, or
- *        MCUBE_UBM_NO_PREV.  If it is @first, the pages from the last note up to
- *        @first were read too.
- * @eof: the file ends after the pages.
+ * @refs: the pages, one at least.  If their @prev is their @first, the pages from the
+ *        last note up to @first were read too.
+ * @away: the caller cannot move pages of the file: nothing is proposed.  The next note
+ *        of the run proposes what this note would have.
  * @verdict: filled in.
  *
  * Context: lock of the domain.
  */
 void mcube_ubm_core_note(struct mcube_ubm_core *core,
-			 const struct mcube_ubm_key *key, u32 hash, u32 first,
-			 u32 nr, u32 prev, bool eof,
+			 const struct mcube_ubm_refs *refs, bool away,
 			 struct mcube_ubm_verdict *verdict)
 {
-	u32 chunk = first >> core->tuning.rules.chunk_shift, i;
+	u32 chunk = refs->first >> core->tuning.rules.chunk_shift, i;
 	struct mcube_ubm_table *table = &core->table;
 	struct mcube_ubm_touched touched;
 	struct mcube_ubm_file *file;
@@ -380,15 +385,16 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	unsigned int weight = 0;
 
 	memset(verdict, 0, sizeof(*verdict));
-	file = mcube_ubm_table_get(table, key, hash);
-	if (file->trail.shift && prev != first) {
+	file = mcube_ubm_table_get(table, &refs->key, refs->hash);
+	if (file->trail.shift && refs->prev != refs->first) {
 		verdict->shift = file->trail.shift;
-		if (!mcube_ubm_sampled(hash, chunk, file->trail.shift))
+		if (!mcube_ubm_sampled(refs->hash, chunk, file->trail.shift))
 			return;
 		weight = file->trail.shift;
 	}
-	assume_start(core, &file->trail, first, prev);
-	mcube_ubm_detect(&table->runs, &file->trail, first, nr, prev, eof, core->now,
+	assume_start(core, &file->trail, refs->first, refs->prev);
+	mcube_ubm_detect(&table->runs, &file->trail, refs->first,
+			 refs->end - refs->first, refs->prev, refs->eof, core->now,
 			 &touched);
 	file->trail.shift = file->trail.random >= RANDOM ? core->lru.shift : 0;
 
@@ -396,7 +402,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	verdict->refs = touched.refs << weight;
 	verdict->shift = file->trail.shift;
 	note_found(core, verdict->refs, passes_of(core, &touched) == 1);
-	sample(core, hash, &touched);
+	sample(core, refs->hash, &touched);
 	core->now += verdict->refs;
 	core->refs[touched.class] += verdict->refs;
 	core->other.refs += verdict->refs;
@@ -408,7 +414,8 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 
 	for (i = 0; i < touched.nr; i++) {
 		run = &table->runs.run[touched.run[i]];
-		place(core, &file->trail, run, eof || i + 1 < touched.nr, verdict);
+		place(core, &file->trail, run, refs->eof || i + 1 < touched.nr, away,
+		      verdict);
 		verdict->run = run;
 		verdict->changed = touched.changed >> i & 1;
 	}

@@ -44,13 +44,35 @@ struct mcube_ubm_tuning {
 }
 
 /**
+ * struct mcube_ubm_refs - references to a row of pages of a file
+ * @key: the file.
+ * @hash: hash of @key.
+ * @first: index of the first page.
+ * @end: index after the last page; @first for no page.
+ * @prev: index after the page that the descriptor referenced before, or
+ *        MCUBE_UBM_NO_PREV.
+ * @eof: the row ends with the file.
+ */
+struct mcube_ubm_refs {
+	struct mcube_ubm_key key;
+	u32 hash;
+	u32 first;
+	u32 end;
+	u32 prev;
+	bool eof;
+};
+
+/**
  * struct mcube_ubm_range - pages [from, to) of a file
  * @from: first page.
  * @to: page after the last page.
+ * @used: pages [@used, @from) may go as well; they were proposed before, but a folio
+ *        stays until the last of its pages may go.
  */
 struct mcube_ubm_range {
 	u32 from;
 	u32 to;
+	u32 used;
 };
 
 /**
@@ -126,8 +148,7 @@ void mcube_ubm_core_tune(struct mcube_ubm_core *core,
 			 const struct mcube_ubm_tuning *tuning);
 void mcube_ubm_core_resize(struct mcube_ubm_core *core, u64 capacity);
 void mcube_ubm_core_note(struct mcube_ubm_core *core,
-			 const struct mcube_ubm_key *key, u32 hash, u32 first,
-			 u32 nr, u32 prev, bool eof,
+			 const struct mcube_ubm_refs *refs, bool away,
 			 struct mcube_ubm_verdict *verdict);
 bool mcube_ubm_core_held(const struct mcube_ubm_core *core,
 			 const struct mcube_ubm_key *key, u32 hash, u32 index);

@@ -64,25 +64,6 @@ extern struct mcube_ubm_tuning mcube_ubm_tuning;
 #define MCUBE_UBM_MIN_RUN_MAX	4096U
 
 /**
- * struct mcube_ubm_refs - references to a row of pages of a file
- * @key: the file.
- * @hash: hash of @key.
- * @first: index of the first page.
- * @end: index after the last page; @first for no page.
- * @prev: index after the page that the descriptor referenced before, or
- *        MCUBE_UBM_NO_PREV.
- * @eof: the row ends with the file.
- */
-struct mcube_ubm_refs {
-	struct mcube_ubm_key key;
-	u32 hash;
-	u32 first;
-	u32 end;
-	u32 prev;
-	bool eof;
-};
-
-/**
  * struct mcube_ubm_cpu - what a CPU knows of a domain by itself
  * @refs: references that the core was not told of yet.
  * @missed: pages that came in since the core was told, without those of sampled

@@ -152,11 +152,14 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 	return held;
 }
 
-/* Pages that were read ahead and not used yet stay. */
+/*
+ * Pages that were read ahead and not used yet stay.  A large folio may have begun in
+ * ranges before; it goes with the range that has its last page.
+ */
 static bool may_go(const struct mcube_ubm_domain *d, struct folio *folio,
 		   const struct mcube_ubm_range *range)
 {
-	return folio->index >= range->from &&
+	return folio->index >= range->used &&
 	       folio_next_index(folio) <= range->to &&
 	       folio_test_uptodate(folio) && !folio_test_locked(folio) &&
 	       !folio_test_unevictable(folio) && is_concern(folio) &&

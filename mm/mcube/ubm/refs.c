@@ -14,7 +14,7 @@
  *   row of pages of this CPU ---- the same reader goes on: the row grows
  *     |  another file, end of the file, or a quantum of pages
  *     v
- *   core, under the lock of the domain: runs, partitions
+ *   core, for a part of the row at a time, under the lock of the domain: runs, partitions
  *     v
  *   pages that may go now -> reclaim.c, by the page cache of the caller
  *
@@ -47,6 +47,9 @@
 
 #define CHUNK_PAGES	BIT_ULL(MCUBE_UBM_CHUNK_SHIFT)
 
+/* Pages that the core is told of under the lock of a domain at a time. */
+#define PART		256U
+
 static bool same_file(const struct mcube_ubm_refs *a,
 		      const struct mcube_ubm_refs *b)
 {
@@ -55,8 +58,10 @@ static bool same_file(const struct mcube_ubm_refs *a,
 }
 
 /*
- * Add references to the row of this CPU.  Return: the number of rows that are done
- * and taken out into @done.
+ * Add references to the row of this CPU.  Readers that take turns never let a row grow:
+ * a file that was not read here last is not collected, as its own pages can be moved
+ * now, and cannot when the row makes room for another file.  Return: the number of rows
+ * that are done and taken out into @done.
  */
 static unsigned int collect(struct mcube_ubm_domain *d,
 			    const struct mcube_ubm_refs *new,
@@ -64,6 +69,7 @@ static unsigned int collect(struct mcube_ubm_domain *d,
 {
 	struct mcube_ubm_refs *row = &get_cpu_ptr(d->cpu)->refs;
 	unsigned int nr = 0;
+	bool other = false;
 
 	if (row->first < row->end && same_file(row, new) &&
 	    new->prev == new->first && new->first >= row->end &&
@@ -71,11 +77,12 @@ static unsigned int collect(struct mcube_ubm_domain *d,
 		row->end = new->end;
 		row->eof = new->eof;
 	} else {
+		other = !same_file(row, new);
 		if (row->first < row->end)
 			done[nr++] = *row;
 		*row = *new;
 	}
-	if (row->eof || row->end - row->first >= READ_ONCE(d->quantum)) {
+	if (other || row->eof || row->end - row->first >= READ_ONCE(d->quantum)) {
 		done[nr++] = *row;
 		row->first = row->end;
 	}
@@ -98,17 +105,15 @@ static void trace(const struct mcube_ubm_domain *d,
 		trace_mcube_ubm_guard(id, mcube_ubm_guard_on(&d->core->guard));
 }
 
-/* Tell the core of a row. */
-static void hand_over(struct mcube_ubm_domain *d,
-		      const struct mcube_ubm_refs *refs,
-		      struct mcube_ubm_verdict *v)
+/* Tell the core of a part of a row. */
+static void tell(struct mcube_ubm_domain *d, const struct mcube_ubm_refs *refs,
+		 bool away, struct mcube_ubm_verdict *v)
 {
 	unsigned long missed = this_cpu_xchg(d->cpu->missed, 0);
 
 	spin_lock(&d->lock);
 	d->core->missed += missed;
-	mcube_ubm_core_note(d->core, &refs->key, refs->hash, refs->first,
-			    refs->end - refs->first, refs->prev, refs->eof, v);
+	mcube_ubm_core_note(d->core, refs, away, v);
 	if (v->run && v->run->held && READ_ONCE(d->kept))
 		WRITE_ONCE(d->kept, 0);
 	if (v->balanced)
@@ -177,15 +182,39 @@ static struct mcube_ubm_refs refs_of(loff_t prev, loff_t pos, loff_t end,
 	return refs;
 }
 
+/*
+ * Tell the core of a row.  Large folios make a row of thousands of pages; the lock is
+ * taken for PART of them at a time.  @away: @mapping is not that of the file.
+ */
+static void hand_over(struct mcube_ubm_domain *d, struct address_space *mapping,
+		      const struct mcube_ubm_refs *row, bool away)
+{
+	struct mcube_ubm_refs part = *row;
+	struct mcube_ubm_verdict v;
+	unsigned int i;
+	u64 word;
+
+	for (; part.first < row->end; part.first = part.end, part.prev = part.end) {
+		part.end = part.first + min(row->end - part.first, PART);
+		part.eof = row->eof && part.end == row->end;
+		tell(d, &part, away, &v);
+		if (away)
+			continue;
+		word = word_of(row->hash, v.shift);
+		if (READ_ONCE(mapping->mcube_ubm) != word)
+			WRITE_ONCE(mapping->mcube_ubm, word);
+		for (i = 0; i < v.nr_propose; i++)
+			mcube_ubm_propose(d, mapping, &v.propose[i]);
+	}
+}
+
 static void note(struct address_space *mapping, struct folio *folio,
 		 struct mcube_ubm_refs *new)
 {
 	struct inode *inode = mapping->host;
 	struct mcube_ubm_refs done[2];
 	struct mcube_ubm_domain *d;
-	struct mcube_ubm_verdict v;
-	unsigned int i, j, nr;
-	u64 word;
+	unsigned int i, nr;
 
 	if (!S_ISREG(inode->i_mode) || new->first >= new->end)
 		return;
@@ -195,16 +224,8 @@ static void note(struct address_space *mapping, struct folio *folio,
 		new->key = mcube_ubm_key_of(inode);
 		new->hash = mcube_ubm_hash(&new->key);
 		nr = collect(d, new, done);
-		for (i = 0; i < nr; i++) {
-			hand_over(d, &done[i], &v);
-			if (!same_file(&done[i], new))
-				continue;
-			word = word_of(new->hash, v.shift);
-			if (READ_ONCE(mapping->mcube_ubm) != word)
-				WRITE_ONCE(mapping->mcube_ubm, word);
-			for (j = 0; j < v.nr_propose; j++)
-				mcube_ubm_propose(d, mapping, &v.propose[j]);
-		}
+		for (i = 0; i < nr; i++)
+			hand_over(d, mapping, &done[i], !same_file(&done[i], new));
 	}
 	rcu_read_unlock();
 }
@@ -273,6 +294,7 @@ void __mcube_ubm_added(struct address_space *mapping, struct folio *folio)
 	const unsigned long pages = folio_nr_pages(folio);
 	struct mcube_ubm_domain *d;
 	struct mcube_ubm_key key;
+	unsigned long at;
 	u32 hash;
 
 	if (!S_ISREG(mapping->host->i_mode) ||
@@ -287,9 +309,12 @@ void __mcube_ubm_added(struct address_space *mapping, struct folio *folio)
 		if (pages > CHUNK_PAGES ||
 		    mcube_ubm_sampled(hash, folio->index >> MCUBE_UBM_CHUNK_SHIFT,
 				      READ_ONCE(d->core->lru.shift))) {
-			spin_lock(&d->lock);
-			mcube_ubm_core_missed(d->core, hash, folio->index, pages);
-			spin_unlock(&d->lock);
+			for (at = 0; at < pages; at += PART) {
+				spin_lock(&d->lock);
+				mcube_ubm_core_missed(d->core, hash, folio->index + at,
+						      min(pages - at, (unsigned long)PART));
+				spin_unlock(&d->lock);
+			}
 		} else {
 			this_cpu_add(d->cpu->missed, pages);
 		}

@@ -47,6 +47,22 @@ static struct mcube_ubm_key key_of(u32 file)
 	return (struct mcube_ubm_key){ .ino = file + 100, .dev = 8 };
 }
 
+static void tell(const struct mcube_ubm_key *key, u32 hash, u32 first, u32 nr, u32 prev, bool eof,
+		 bool away)
+{
+	struct mcube_ubm_refs refs = {
+		.key = *key, .hash = hash, .first = first, .end = first + nr, .prev = prev,
+		.eof = eof,
+	};
+
+	mcube_ubm_core_note(core, &refs, away, &verdict);
+}
+
+static void note(const struct mcube_ubm_key *key, u32 hash, u32 first, u32 nr, u32 prev, bool eof)
+{
+	tell(key, hash, first, nr, prev, eof, false);
+}
+
 static bool held(u32 file, u32 page)
 {
 	struct mcube_ubm_key key = key_of(file);
@@ -95,7 +111,7 @@ static u32 read_pages(u32 file, u32 first, u32 nr, bool eof)
 		}
 		cache.stamp[file][p] = ++cache.now;
 	}
-	mcube_ubm_core_note(core, &key, hash, first, nr, MCUBE_UBM_NO_PREV, eof, &verdict);
+	note(&key, hash, first, nr, MCUBE_UBM_NO_PREV, eof);
 	for (i = 0; i < verdict.nr_propose; i++)
 		for (p = verdict.propose[i].from; p < verdict.propose[i].to; p++)
 			if (cache.stamp[file][p])
@@ -200,8 +216,7 @@ TEST(a_pass_that_has_begun_counts_as_a_pass)
 	begin(400, 1, &by_chunk);
 	for (i = 0; i < 2; i++) {
 		for (page = i ? 0 : 512; page < 1024; page += 16) {
-			mcube_ubm_core_note(core, &key, hash, page, 16, page ?: MCUBE_UBM_NO_PREV,
-					    page == 1008, &verdict);
+			note(&key, hash, page, 16, page ?: MCUBE_UBM_NO_PREV, page == 1008);
 			/* The pages that were read before the domain was made lie far behind. */
 			if (verdict.nr_propose)
 				EXPECT_LE(page, verdict.propose[0].from + 1024);
@@ -217,7 +232,7 @@ TEST(a_pass_that_has_begun_counts_as_a_pass)
 	key = key_of(1);
 	hash = mcube_ubm_hash(&key);
 	for (page = 512; page < 1024; page += 16)
-		mcube_ubm_core_note(core, &key, hash, page, 16, page, false, &verdict);
+		note(&key, hash, page, 16, page, false);
 	ASSERT_NE(verdict.run, NULL);
 	EXPECT_EQ(verdict.run->start, 512);
 	free(core);
@@ -231,7 +246,7 @@ static bool small_file(u32 file, bool in_memory)
 
 	if (!in_memory)
 		mcube_ubm_core_missed(core, hash, 0, 8);
-	mcube_ubm_core_note(core, &key, hash, 0, 8, MCUBE_UBM_NO_PREV, true, &verdict);
+	note(&key, hash, 0, 8, MCUBE_UBM_NO_PREV, true);
 	return verdict.nr_propose;
 }
 
@@ -273,8 +288,7 @@ TEST(runs_of_mixed_files_are_not_proposed)
 	for (i = 0; i < 2000; i++) {
 		page = i % 4 ? 5000 + get_random_u32_below(3000) : i / 4;
 		mcube_ubm_core_missed(core, hash, page, 1);
-		mcube_ubm_core_note(core, &key, hash, page, 1, MCUBE_UBM_NO_PREV, false,
-				    &verdict);
+		note(&key, hash, page, 1, MCUBE_UBM_NO_PREV, false);
 		proposed += i > 1000 && verdict.nr_propose;
 	}
 	EXPECT_EQ(proposed, 0);
@@ -352,8 +366,7 @@ TEST(random_files_are_noted_by_sample)
 
 		if (shift && !mcube_ubm_sampled(hash, page >> 4, shift))
 			continue;
-		mcube_ubm_core_note(core, &key, hash, page, 1, MCUBE_UBM_NO_PREV, false,
-				    &verdict);
+		note(&key, hash, page, 1, MCUBE_UBM_NO_PREV, false);
 		shift = verdict.shift;
 		noted++;
 	}
@@ -363,8 +376,7 @@ TEST(random_files_are_noted_by_sample)
 	EXPECT_LT(labs((long)core->now - nr), nr / 8);
 	/* A read that goes on from the last read may be a stream. */
 	for (i = 0; i < 4; i++)
-		mcube_ubm_core_note(core, &key, hash, 1600 + i * 16, 16, 1600 + i * 16, false,
-				    &verdict);
+		note(&key, hash, 1600 + i * 16, 16, 1600 + i * 16, false);
 	EXPECT_EQ(verdict.shift, 0);
 	EXPECT_EQ(verdict.class, MCUBE_UBM_SEQ);
 	free(core);
@@ -379,8 +391,7 @@ TEST(proposed_pages_lag_behind_the_cursor)
 	mcube_ubm_core_init(core, 4096, &by_chunk);
 	for (i = 0; i < 1600; i += 16) {
 		mcube_ubm_core_missed(core, hash, i, 16);
-		mcube_ubm_core_note(core, &key, hash, i, 16, i ? i : MCUBE_UBM_NO_PREV,
-				    i == 1584, &verdict);
+		note(&key, hash, i, 16, i ? i : MCUBE_UBM_NO_PREV, i == 1584);
 		if (!verdict.nr_propose)
 			continue;
 		ASSERT_EQ(verdict.nr_propose, 1);
@@ -391,14 +402,40 @@ TEST(proposed_pages_lag_behind_the_cursor)
 	EXPECT_EQ(next, 1600);
 	/* In the second pass, the loop is held. */
 	for (i = 0; i < 1600; i += 16) {
-		mcube_ubm_core_note(core, &key, hash, i, 16, i ? i : MCUBE_UBM_NO_PREV,
-				    i == 1584, &verdict);
+		note(&key, hash, i, 16, i ? i : MCUBE_UBM_NO_PREV, i == 1584);
 		EXPECT_EQ(verdict.nr_propose, 0);
 	}
 	EXPECT_TRUE(mcube_ubm_core_held(core, &key, hash, 1599));
 	mcube_ubm_core_forget(core, &key, hash);
 	EXPECT_FALSE(mcube_ubm_core_held(core, &key, hash, 0));
 	EXPECT_EQ(core->table.runs.loops.all, 0);
+	free(core);
+}
+
+/* While pages of the file cannot move, nothing is proposed, and nothing is lost. */
+TEST(what_cannot_move_is_proposed_later)
+{
+	struct mcube_ubm_key key = key_of(0);
+	u32 hash = mcube_ubm_hash(&key), i, next = 0;
+
+	begin(4096, 1, &by_chunk);
+	for (i = 0; i < 1600; i += 16) {
+		bool away = i / 16 % 4;
+
+		mcube_ubm_core_missed(core, hash, i, 16);
+		tell(&key, hash, i, 16, i ?: MCUBE_UBM_NO_PREV, false, away);
+		if (away || i < 64) {
+			ASSERT_EQ(verdict.nr_propose, 0);
+			continue;
+		}
+		ASSERT_EQ(verdict.nr_propose, 1);
+		ASSERT_EQ(verdict.propose[0].from, next);
+		ASSERT_EQ(verdict.propose[0].to, i + 16 - 32);
+		/* A folio may have begun with the run. */
+		ASSERT_EQ(verdict.propose[0].used, 0);
+		next = verdict.propose[0].to;
+	}
+	EXPECT_EQ(next, 1600 - 48 - 32);
 	free(core);
 }
 
@@ -423,8 +460,7 @@ TEST(anything_may_happen)
 		hash = mcube_ubm_hash(&key);
 		if (!get_random_u32_below(3))
 			mcube_ubm_core_missed(core, hash, at, nr);
-		mcube_ubm_core_note(core, &key, hash, at, nr, last, !get_random_u32_below(9),
-				    &verdict);
+		note(&key, hash, at, nr, last, !get_random_u32_below(9));
 		at += nr;
 		last = at;
 		/* Loops never hold more than fits, unless the cache has shrunk. */
@@ -432,6 +468,7 @@ TEST(anything_may_happen)
 		ASSERT_LE(verdict.nr_propose, MCUBE_UBM_PROPOSALS);
 		for (; p < verdict.propose + verdict.nr_propose; p++) {
 			ASSERT_LT(p->from, p->to);
+			ASSERT_LE(p->used, p->from);
 			ASSERT_LE(p->to, at);
 		}
 		if (verdict.balanced)

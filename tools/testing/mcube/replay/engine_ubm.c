@@ -114,7 +114,10 @@ static void ubm_note(void *cache, const struct replay_range *range)
 		return;
 	if (!c->trace->has_files)
 		prev = MCUBE_UBM_NO_PREV;
-	mcube_ubm_core_note(c->core, &p->key, p->hash, first, range->nr, prev, eof, &c->verdict);
+	mcube_ubm_core_note(c->core, &(struct mcube_ubm_refs){
+		.key = p->key, .hash = p->hash, .first = first, .end = end, .prev = prev,
+		.eof = eof,
+	}, false, &c->verdict);
 	p->shift = c->verdict.shift;
 }
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages of streams become the next victims of reclaim: of two streams that take turns on
+ * a CPU, and of large folios; pages that others use do not.
+ *
+ * Streams are holes: their pages fill memory and cost no read of a device.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+#include "ubm_lib.h"
+
+#define LIMIT_MIB	12L
+#define WARM_MIB	24L	/* of a stream that makes the domain */
+#define STREAM_MIB	48L
+#define CHUNK		16
+#define XFS_MOUNT	"/tmp/mcube-ubm-xfs"
+#define READAHEAD	"/sys/block/vdb/queue/read_ahead_kb"
+#define TRACING		"/sys/kernel/tracing/"
+#define NOTES		TRACING "events/mcube_ubm/mcube_ubm_note/enable"
+#define PART		256	/* pages of a note at most */
+
+FIXTURE(ubm_propose) {
+	struct ubm_setup setup;
+	char warm[160], one[160], two[160];
+	long readahead;
+	bool mounted;
+};
+
+FIXTURE_VARIANT(ubm_propose) {
+	const char *lru_gen;
+};
+
+FIXTURE_VARIANT_ADD(ubm_propose, classic) {
+	.lru_gen = "n",
+};
+
+FIXTURE_VARIANT_ADD(ubm_propose, mglru) {
+	.lru_gen = "y",
+};
+
+static int make_hole(const char *path, long mib)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ftruncate(fd, mib * MIB) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+FIXTURE_SETUP(ubm_propose)
+{
+	const char *why = ubm_begin(&self->setup, variant->lru_gen);
+
+	if (why)
+		SKIP(return, "%s", why);
+	self->readahead = mcube_read_num(READAHEAD);
+	snprintf(self->warm, sizeof(self->warm), "%s/mcube-warm", self->setup.dir);
+	snprintf(self->one, sizeof(self->one), "%s/mcube-one", self->setup.dir);
+	snprintf(self->two, sizeof(self->two), "%s/mcube-two", self->setup.dir);
+	ASSERT_EQ(0, make_hole(self->warm, WARM_MIB));
+	ASSERT_EQ(0, make_hole(self->one, STREAM_MIB));
+	ASSERT_EQ(0, make_hole(self->two, STREAM_MIB));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	ASSERT_EQ(0, mcube_pin(0));
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+}
+
+FIXTURE_TEARDOWN_PARENT(ubm_propose)
+{
+	mcube_write(NOTES, "0");
+	if (self->readahead > 0)
+		mcube_write_num(READAHEAD, self->readahead);
+	unlink(self->warm);
+	unlink(self->one);
+	unlink(self->two);
+	if (self->mounted)
+		EXPECT_EQ(0, umount(XFS_MOUNT));
+	mcube_unpin();
+	EXPECT_EQ(0, ubm_end(&self->setup));
+}
+
+/* What a process in the cgroup does, after a stream that makes the domain. */
+struct job {
+	const char *warm, *one, *two;
+};
+
+static int read_chunk(int fd)
+{
+	static char chunk[CHUNK * PAGE_SIZE_];
+
+	return read(fd, chunk, sizeof(chunk)) == sizeof(chunk) ? 0 : -EIO;
+}
+
+static int warm_up(const struct job *job)
+{
+	int ret = ubm_read_once(job->warm, UBM_PAGES(WARM_MIB));
+
+	/* The domain is made by a work item. */
+	usleep(100000);
+	return ret;
+}
+
+/* Two streams in turns. */
+static int read_in_turns(void *arg)
+{
+	struct job *job = arg;
+	int one = open(job->one, O_RDONLY), two = open(job->two, O_RDONLY);
+	int ret = warm_up(job);
+	size_t n;
+
+	for (n = 0; n < UBM_PAGES(STREAM_MIB) / CHUNK && !ret; n++)
+		ret = read_chunk(one) ?: read_chunk(two);
+	close(one);
+	close(two);
+	return ret;
+}
+
+/* Pages that are proposed while a job runs. */
+static long proposed_by(struct __test_metadata *_metadata, int (*run)(void *), struct job *job)
+{
+	long before = ubm_stat("proposed");
+
+	EXPECT_EQ(0, ubm_run(UBM_CGROUP, run, job));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+	return ubm_stat("proposed") - before;
+}
+
+TEST_F_TIMEOUT(ubm_propose, streams_in_turns, 300)
+{
+	struct job job = { .warm = self->warm, .one = self->one, .two = self->two };
+	long pages = 2 * UBM_PAGES(STREAM_MIB), proposed;
+
+	proposed = proposed_by(_metadata, read_in_turns, &job);
+	TH_LOG("%ld pages proposed of %ld", proposed, pages);
+	EXPECT_LT(pages * 3 / 4, proposed);
+}
+
+static int read_stream(void *arg)
+{
+	struct job *job = arg;
+	int fd = open(job->one, O_RDONLY), ret = warm_up(job);
+	size_t n;
+
+	for (n = 0; n < UBM_PAGES(STREAM_MIB) / CHUNK && !ret; n++)
+		ret = read_chunk(fd);
+	close(fd);
+	return ret;
+}
+
+/* The longest note in the buffer of tracing; *@nr gets their number. */
+static long longest_note(long *nr)
+{
+	FILE *trace = fopen(TRACING "trace", "r");
+	long longest = 0, pages;
+	char line[512];
+	char *at;
+
+	*nr = 0;
+	while (trace && fgets(line, sizeof(line), trace)) {
+		at = strstr(line, " nr=");
+		if (!at || sscanf(at, " nr=%ld", &pages) != 1)
+			continue;
+		++*nr;
+		if (pages > longest)
+			longest = pages;
+	}
+	if (trace)
+		fclose(trace);
+	return longest;
+}
+
+/* Readahead makes folios that are larger than the range of a note. */
+TEST_F_TIMEOUT(ubm_propose, large_folios, 300)
+{
+	struct job job = { .warm = self->warm, .one = self->one };
+	const char *dir = mcube_xfs(XFS_MOUNT, &self->mounted);
+	long pages = UBM_PAGES(STREAM_MIB), proposed, nr, longest;
+
+	if (!dir)
+		SKIP(return, "no xfs on " MCUBE_DISK_XFS);
+	snprintf(self->one, sizeof(self->one), "%s/mcube-one", dir);
+	ASSERT_EQ(0, make_hole(self->one, STREAM_MIB));
+	ASSERT_EQ(0, mcube_write(READAHEAD, "4096"));
+	ASSERT_EQ(0, mcube_write(NOTES, "1"));
+	proposed = proposed_by(_metadata, read_stream, &job);
+	ASSERT_EQ(0, mcube_write(NOTES, "0"));
+	longest = longest_note(&nr);
+	unlink(self->one);
+	TH_LOG("%ld pages proposed of %ld, %ld notes, %ld pages at most", proposed, pages, nr,
+	       longest);
+	EXPECT_LT(pages * 3 / 4, proposed);
+	EXPECT_LT(0, nr);
+	EXPECT_GE(PART, longest);
+}
+
+TEST_HARNESS_MAIN
