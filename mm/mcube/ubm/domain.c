@@ -11,13 +11,14 @@
  *
  *   reclaim finds no domain          the cgroup goes offline, or UBM off
  *            |                                    |
- *    slot "wanted" -> work item -> published -> removed -> freed after a grace
- *     (one cgroup     allocates     in memcg     from        period
- *      at a time)                                memcg
+ *    slot by id ---> work item -> published -> removed -> freed after a grace
+ *                     allocates     in memcg     from        period
+ *                                                memcg
  *
  * A domain is made when its cgroup reclaims for the first time.  Reclaim must not
  * allocate, so it leaves the id of the cgroup in a slot, and a work item does the
- * rest; if the slot is taken, a later scan asks again.  The state is charged to
+ * rest; if the slot is taken, a later scan asks again.  A cgroup whose domain finds no
+ * memory waits a second, and lets others ask meanwhile.  The state is charged to
  * the parent of the cgroup, as struct mem_cgroup itself is, so that it takes
  * nothing of the limit that the cgroup reclaims for.
  *
@@ -40,6 +41,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
 
@@ -48,8 +50,11 @@
 /* Id of no memory cgroup: the domain of a system without memory cgroups. */
 #define WHOLE_SYSTEM	-1
 
-/* After a failure, no domain is made for so long. */
+/* After a failure, no domain is made for the memory cgroup for so long. */
 #define RETRY_DELAY	HZ
+
+/* Memory cgroups that may ask for a domain at the same time. */
+#define REQUESTS	64
 
 /* Bounds of what a CPU may note by itself, in pages. */
 #define QUANTUM_MIN	16UL
@@ -65,9 +70,20 @@ static bool open;
 /* The domain of a system without memory cgroups. */
 struct mcube_ubm_domain __rcu *mcube_ubm_whole_system;
 
-/* Id of a memory cgroup that reclaims and has no domain; 0 for none. */
-static atomic_t wanted;
-static unsigned long not_before = INITIAL_JIFFIES;
+/**
+ * struct request - a memory cgroup that reclaims and has no domain
+ * @wanted: its id; 0 for none.
+ * @failed: id of a memory cgroup for which there was no memory, 0 for none.
+ * @not_before: when it may ask again, in jiffies.
+ */
+struct request {
+	atomic_t wanted;
+	int failed;
+	unsigned long not_before;
+};
+
+/* By id, so that memory cgroups rarely wait for each other. */
+static struct request requests[REQUESTS];
 
 static struct mcube_ubm_domain __rcu **place_of(struct mem_cgroup *memcg)
 {
@@ -221,10 +237,11 @@ static int make_domain(struct mem_cgroup *memcg)
 	return 0;
 }
 
-static void make_wanted(struct work_struct *work)
+/* Return: false if there is no memory for the domain. */
+static bool make_for(int id)
 {
-	int id = atomic_read(&wanted), ret = 0;
 	struct mem_cgroup *memcg = NULL;
+	int ret = 0;
 
 	if (id > 0) {
 		rcu_read_lock();
@@ -237,11 +254,25 @@ static void make_wanted(struct work_struct *work)
 		ret = make_domain(memcg);
 	if (memcg)
 		css_put(&memcg->css);
-	if (ret) {
-		mcube_ubm_count(MCUBE_UBM_NO_MEMORY, 1);
-		WRITE_ONCE(not_before, jiffies + RETRY_DELAY);
+	return !ret;
+}
+
+static void make_wanted(struct work_struct *work)
+{
+	struct request *request;
+	int id;
+
+	for (request = requests; request < requests + REQUESTS; request++) {
+		id = atomic_read(&request->wanted);
+		if (!id)
+			continue;
+		if (!make_for(id)) {
+			mcube_ubm_count(MCUBE_UBM_NO_MEMORY, 1);
+			WRITE_ONCE(request->not_before, jiffies + RETRY_DELAY);
+			WRITE_ONCE(request->failed, id);
+		}
+		atomic_set(&request->wanted, 0);
 	}
-	atomic_set(&wanted, 0);
 }
 
 static DECLARE_WORK(make_work, make_wanted);
@@ -255,16 +286,19 @@ static DECLARE_WORK(make_work, make_wanted);
 void mcube_ubm_domain_want(struct folio *folio)
 {
 	struct mem_cgroup *memcg;
+	struct request *request;
 	int id = WHOLE_SYSTEM;
 
-	if (atomic_read(&wanted) || time_before(jiffies, READ_ONCE(not_before)))
-		return;
 	rcu_read_lock();
 	memcg = folio_memcg_rcu(folio);
 	if (memcg)
 		id = mem_cgroup_online(memcg) ? mem_cgroup_id(memcg) : 0;
+	request = &requests[(unsigned int)id % REQUESTS];
 	/* In the read section: see mcube_ubm_domains_wait(). */
-	if (id && !atomic_cmpxchg(&wanted, 0, id))
+	if (id && !atomic_read(&request->wanted) &&
+	    !(READ_ONCE(request->failed) == id &&
+	      time_before(jiffies, READ_ONCE(request->not_before))) &&
+	    !atomic_cmpxchg(&request->wanted, 0, id))
 		queue_work(system_unbound_wq, &make_work);
 	rcu_read_unlock();
 }
@@ -344,6 +378,7 @@ void mcube_ubm_domains_wait(void)
 	/* A task in a hook may queue the work item until the grace period ends. */
 	synchronize_rcu();
 	cancel_work_sync(&make_work);
-	atomic_set(&wanted, 0);
+	/* What was canceled, and failures of long ago. */
+	memset(requests, 0, sizeof(requests));
 	rcu_barrier();
 }

@@ -20,10 +20,11 @@
 #define FILE_MIB	6L
 #define XFS_MOUNT	"/tmp/mcube-ubm-xfs"
 #define ROUNDS		25
+#define MANY		8
 
 FIXTURE(ubm_life) {
 	struct ubm_setup setup;
-	char file[160], other[160];
+	char file[160], other[160], many[MANY][160];
 };
 
 FIXTURE_VARIANT(ubm_life) {
@@ -142,6 +143,32 @@ TEST_F_TIMEOUT(ubm_life, toggling_and_short_lived_cgroups, 600)
 	stop(toggler);
 	EXPECT_EQ(0, mcube_write(MCUBE_UBM "enabled", "0"));
 	EXPECT_LT(before, ubm_stat("domains"));
+}
+
+/* Each cgroup of many that reclaim at the same time gets its domain. */
+TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
+{
+	long before = ubm_stat("domains");
+	char path[MANY][64];
+	pid_t pid[MANY];
+	int i;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	for (i = 0; i < MANY; i++) {
+		snprintf(self->many[i], sizeof(self->many[i]), "%s/mcube-hole-%d",
+			 self->setup.dir, i);
+		snprintf(path[i], sizeof(path[i]), UBM_CGROUP "-%d", i);
+		ASSERT_EQ(0, make_hole(self->many[i], FILE_MIB));
+		ASSERT_EQ(0, ubm_cgroup(path[i], LIMIT_MIB, 0));
+	}
+	for (i = 0; i < MANY; i++)
+		pid[i] = ubm_start(path[i], read_twice, self->many[i]);
+	for (i = 0; i < MANY; i++) {
+		EXPECT_EQ(0, ubm_finish(pid[i]));
+		EXPECT_EQ(0, unlink(self->many[i]));
+		EXPECT_EQ(0, ubm_rmdir(path[i]));
+	}
+	EXPECT_EQ(MANY, ubm_stat("domains") - before);
 }
 
 /* A file system goes while UBM knows its files. */
