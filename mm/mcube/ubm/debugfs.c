@@ -26,6 +26,9 @@
 #include "../debugfs.h"
 #include "internal.h"
 
+/* Records of files that are looked at while the list of domains is locked. */
+#define WALK	1024
+
 static const char * const class_names[] = {
 	[MCUBE_UBM_OTHER]	= "other",
 	[MCUBE_UBM_SEQ]		= "seq",
@@ -92,61 +95,92 @@ static int domains_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(domains);
 
-/* Copy the runs of file number @i.  Return: their number. */
-static unsigned int copy_runs(struct mcube_ubm_domain *d, u32 i,
-			      struct mcube_ubm_key *key,
-			      struct mcube_ubm_run *runs, u32 *now)
+/**
+ * struct spot - where the walk through all runs stands
+ * @domain: number of the domain, struct mcube_ubm_domain::serial.
+ * @file: record in its table.
+ * @id: number of the domain to show.
+ * @now: its clock.
+ * @key: the file.
+ * @nr: number of its runs.
+ * @run: its runs.
+ */
+struct spot {
+	u64 domain;
+	u32 file;
+	u64 id;
+	u32 now;
+	struct mcube_ubm_key key;
+	unsigned int nr;
+	struct mcube_ubm_run run[MCUBE_UBM_FILE_RUNS];
+};
+
+/* Copy the runs of the file at a spot. */
+static void copy_runs(struct mcube_ubm_domain *d, struct spot *spot)
 {
 	const struct mcube_ubm_table *table = &d->core->table;
-	const struct mcube_ubm_file *file = &table->file[i];
-	unsigned int nr = 0;
+	const struct mcube_ubm_file *file = &table->file[spot->file];
 	u32 r;
 
+	spot->nr = 0;
 	spin_lock(&d->lock);
-	*key = file->key;
-	*now = d->core->now;
+	spot->key = file->key;
+	spot->now = d->core->now;
 	if (file->used)
 		for (r = file->trail.runs; r != MCUBE_UBM_NONE &&
-		     nr < MCUBE_UBM_FILE_RUNS; r = runs[nr++].next)
-			runs[nr] = table->runs.run[r];
+		     spot->nr < MCUBE_UBM_FILE_RUNS; r = spot->run[spot->nr++].next)
+			spot->run[spot->nr] = table->runs.run[r];
 	spin_unlock(&d->lock);
-	return nr;
 }
 
-static void show_runs(struct seq_file *m, struct mcube_ubm_domain *d,
-		      struct mcube_ubm_run *runs)
+/*
+ * Go on to the next file that has runs, by WALK records at most.  The list of domains is
+ * not locked between two calls, so a memory cgroup that goes offline need not wait for
+ * a reader.  Return: false at the end.
+ */
+static bool next_runs(struct spot *spot)
 {
-	struct mcube_ubm_key key;
-	unsigned int nr, r;
-	u32 i, now;
+	struct mcube_ubm_domain *d;
+	unsigned int steps;
 
-	for (i = 0; i < d->core->table.size; i++) {
-		nr = copy_runs(d, i, &key, runs, &now);
-		for (r = 0; r < nr; r++)
-			seq_printf(m, "%llu %u %u %llu %u %u %u %u %u %s %u %u\n",
-				   mcube_ubm_domain_id(d), MAJOR(key.dev),
-				   MINOR(key.dev), key.ino, runs[r].start,
-				   runs[r].end, runs[r].cursor, runs[r].period,
-				   runs[r].passes, class_names[runs[r].class],
-				   runs[r].held, now - runs[r].last);
-		cond_resched();
+	guard(mutex)(&mcube_ubm_domains_lock);
+	list_for_each_entry(d, &mcube_ubm_domains, node) {
+		if (d->serial < spot->domain)
+			continue;
+		if (d->serial > spot->domain)
+			spot->file = 0;
+		spot->domain = d->serial;
+		spot->id = mcube_ubm_domain_id(d);
+		for (steps = 0; spot->file < d->core->table.size; spot->file++) {
+			copy_runs(d, spot);
+			if (!spot->nr && ++steps < WALK)
+				continue;
+			spot->file++;
+			return true;
+		}
 	}
+	return false;
 }
 
 static int runs_show(struct seq_file *m, void *v)
 {
-	struct mcube_ubm_domain *d;
-	struct mcube_ubm_run *runs;
+	struct spot *spot = kzalloc(sizeof(*spot), GFP_KERNEL);
+	const struct mcube_ubm_run *r;
 
-	runs = kcalloc(MCUBE_UBM_FILE_RUNS, sizeof(*runs), GFP_KERNEL);
-	if (!runs)
+	if (!spot)
 		return -ENOMEM;
-	mutex_lock(&mcube_ubm_domains_lock);
 	seq_puts(m, "memcg major minor ino start end cursor period passes class held seen\n");
-	list_for_each_entry(d, &mcube_ubm_domains, node)
-		show_runs(m, d, runs);
-	mutex_unlock(&mcube_ubm_domains_lock);
-	kfree(runs);
+	while (next_runs(spot)) {
+		for (r = spot->run; r < spot->run + spot->nr; r++)
+			seq_printf(m, "%llu %u %u %llu %u %u %u %u %u %s %u %u\n",
+				   spot->id, MAJOR(spot->key.dev),
+				   MINOR(spot->key.dev), spot->key.ino, r->start,
+				   r->end, r->cursor, r->period, r->passes,
+				   class_names[r->class], r->held,
+				   spot->now - r->last);
+		cond_resched();
+	}
+	kfree(spot);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(runs);

@@ -67,6 +67,9 @@ LIST_HEAD(mcube_ubm_domains);
 /* Domains may be made; protected by mcube_ubm_domains_lock. */
 static bool open;
 
+/* Domains that were made; protected by mcube_ubm_domains_lock. */
+static u64 made;
+
 /* The domain of a system without memory cgroups. */
 struct mcube_ubm_domain __rcu *mcube_ubm_whole_system;
 
@@ -229,6 +232,7 @@ static int make_domain(struct mem_cgroup *memcg)
 		return 0;
 	}
 	mcube_ubm_core_tune(d->core, &mcube_ubm_tuning);
+	d->serial = ++made;
 	list_add_tail(&d->node, &mcube_ubm_domains);
 	rcu_assign_pointer(*place_of(memcg), d);
 	static_branch_deferred_inc(&mcube_ubm_refs_key);

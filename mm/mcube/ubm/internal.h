@@ -79,7 +79,8 @@ struct mcube_ubm_cpu {
  * @memcg: the memory cgroup; NULL for a system without memory cgroups.  Valid
  *         while the domain is in the list, or for a task in an RCU read section
  *         that found the domain.
- * @node: in mcube_ubm_domains.
+ * @node: in mcube_ubm_domains, which is in the order of @serial.
+ * @serial: how many domains were made before, and 1.
  * @rcu: frees the domain.
  * @cpu: see struct mcube_ubm_cpu.
  * @reclaimed: when reclaim came by last, in jiffies.
@@ -95,6 +96,7 @@ struct mcube_ubm_cpu {
 struct mcube_ubm_domain {
 	struct mem_cgroup *memcg;
 	struct list_head node;
+	u64 serial;
 	struct rcu_head rcu;
 	struct mcube_ubm_cpu __percpu *cpu;
 	unsigned long reclaimed;
