@@ -272,13 +272,17 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 }
 
 /* Return: false if there is no room for more ranges. */
-static bool propose(struct mcube_ubm_verdict *v, u32 from, u32 to, u32 used)
+static bool propose(struct mcube_ubm_verdict *v, const struct mcube_ubm_run *r,
+		    u32 from, u32 to, u32 used, bool ended)
 {
 	if (from >= to)
 		return true;
 	if (v->nr_propose == MCUBE_UBM_PROPOSALS)
 		return false;
-	v->propose[v->nr_propose++] = (struct mcube_ubm_range){ from, to, used };
+	v->propose[v->nr_propose++] = (struct mcube_ubm_range){
+		.from = from, .to = to, .used = used, .once = r->passes == 1,
+		.ended = ended,
+	};
 	return true;
 }
 
@@ -313,7 +317,8 @@ static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *tra
 		if (want != held)
 			mcube_ubm_run_hold(runs, r, want);
 		/* What the loop gives up was read long ago, or in this pass. */
-		propose(v, r->start + want, min(r->start + held, to), r->start + want);
+		propose(v, r, r->start + want, min(r->start + held, to),
+			r->start + want, ended);
 	} else if (r->class == MCUBE_UBM_OTHER || sequences_return(core) ||
 		   is_mixed(core, trail)) {
 		return;
@@ -322,7 +327,7 @@ static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *tra
 		return;
 	/* A run may have pages that were read before the domain was made. */
 	from = max(r->start + r->held, to - min(to, PROPOSE));
-	if (propose(v, max(from, r->proposed), to, r->start + r->held))
+	if (propose(v, r, max(from, r->proposed), to, r->start + r->held, ended))
 		r->proposed = max(r->proposed, to);
 }
 

@@ -68,11 +68,15 @@ struct mcube_ubm_refs {
  * @to: page after the last page.
  * @used: pages [@used, @from) may go as well; they were proposed before, but a folio
  *        stays until the last of its pages may go.
+ * @once: the run was read once, so a page that was used more often is of others.
+ * @ended: the reader still has the last pages in hand.
  */
 struct mcube_ubm_range {
 	u32 from;
 	u32 to;
 	u32 used;
+	bool once;
+	bool ended;
 };
 
 /**

@@ -153,6 +153,21 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 }
 
 /*
+ * Do others use a folio?  References are those of the page cache, of the caller, and at
+ * the end of a file of the reader; beyond these there are pins, pipes and sockets.  In
+ * the first pass of a run, the reader has used each page once.
+ */
+static bool is_shared(struct folio *folio, const struct mcube_ubm_range *range)
+{
+	int refs = folio_nr_pages(folio) + folio_has_private(folio) + 1 + range->ended;
+
+	if (folio_ref_count(folio) > refs)
+		return true;
+	return range->once && (folio_test_active(folio) ||
+			       (lru_gen_enabled() && folio_lru_refs(folio)));
+}
+
+/*
  * Pages that were read ahead and not used yet stay.  A large folio may have begun in
  * ranges before; it goes with the range that has its last page.
  */
@@ -199,6 +214,8 @@ void mcube_ubm_propose(const struct mcube_ubm_domain *d,
 				lru_add_drain();
 				drained = true;
 			}
+			if (is_shared(folio, range))
+				continue;
 			deactivate_file_folio(folio);
 			moved += folio_nr_pages(folio);
 		}

@@ -20,6 +20,7 @@
 #define LIMIT_MIB	12L
 #define WARM_MIB	24L	/* of a stream that makes the domain */
 #define STREAM_MIB	48L
+#define USED_MIB	4L	/* of a file whose pages others use */
 #define CHUNK		16
 #define XFS_MOUNT	"/tmp/mcube-ubm-xfs"
 #define READAHEAD	"/sys/block/vdb/queue/read_ahead_kb"
@@ -92,6 +93,7 @@ FIXTURE_TEARDOWN_PARENT(ubm_propose)
 /* What a process in the cgroup does, after a stream that makes the domain. */
 struct job {
 	const char *warm, *one, *two;
+	long *proposed;	/* shared with the parent */
 };
 
 static int read_chunk(int fd)
@@ -155,6 +157,37 @@ static int read_stream(void *arg)
 		ret = read_chunk(fd);
 	close(fd);
 	return ret;
+}
+
+/* Pages that are read at random twice, then by a stream. */
+static int stream_over_used(void *arg)
+{
+	struct job *job = arg;
+	size_t chunks = UBM_PAGES(USED_MIB) / CHUNK, n, step;
+	static char chunk[CHUNK * PAGE_SIZE_];
+	int fd = open(job->two, O_RDONLY), ret = warm_up(job);
+
+	for (n = 0, step = 1; n < 2 * chunks && !ret; n++, step += chunks / 2 - 1)
+		if (pread(fd, chunk, sizeof(chunk), step % chunks * sizeof(chunk)) !=
+		    (ssize_t)sizeof(chunk))
+			ret = -EIO;
+	*job->proposed = ubm_stat("proposed");
+	for (n = 0; n < chunks && !ret; n++)
+		ret = read_chunk(fd);
+	*job->proposed = ubm_stat("proposed") - *job->proposed;
+	close(fd);
+	return ret;
+}
+
+TEST_F_TIMEOUT(ubm_propose, leaves_pages_that_others_use, 300)
+{
+	struct job job = { .warm = self->warm, .two = self->two };
+
+	job.proposed = mcube_map_anon(1);
+	ASSERT_NE(NULL, job.proposed);
+	EXPECT_EQ(0, ubm_run(UBM_CGROUP, stream_over_used, &job));
+	TH_LOG("%ld pages proposed of %ld", *job.proposed, UBM_PAGES(USED_MIB));
+	EXPECT_GT(UBM_PAGES(USED_MIB) / 8, *job.proposed);
 }
 
 /* The longest note in the buffer of tracing; *@nr gets their number. */
