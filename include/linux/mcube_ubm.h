@@ -40,7 +40,7 @@ void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
 void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio);
 void __mcube_ubm_added(struct address_space *mapping, struct folio *folio);
 bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
-		       int priority);
+		       int priority, unsigned long reclaimed);
 void __mcube_ubm_offline(struct mem_cgroup *memcg);
 
 /* Does a read up to @end leave the chunk of @prev, or finish a file? */
@@ -116,14 +116,16 @@ static inline void mcube_ubm_added(struct address_space *mapping,
  * @folio: the folio, locked.
  * @target: memory cgroup whose limit is reclaimed for, NULL for all.
  * @priority: how urgent reclaim is, scan_control::priority.
+ * @reclaimed: pages that this reclaim has freed so far.
  *
  * Return: true if the folio stays.
  */
 static inline bool mcube_ubm_holds(struct folio *folio,
-				   const struct mem_cgroup *target, int priority)
+				   const struct mem_cgroup *target, int priority,
+				   unsigned long reclaimed)
 {
 	return static_branch_unlikely(&mcube_ubm_key) &&
-	       __mcube_ubm_holds(folio, target, priority);
+	       __mcube_ubm_holds(folio, target, priority, reclaimed);
 }
 
 /**
@@ -160,7 +162,8 @@ static inline void mcube_ubm_added(struct address_space *mapping,
 }
 
 static inline bool mcube_ubm_holds(struct folio *folio,
-				   const struct mem_cgroup *target, int priority)
+				   const struct mem_cgroup *target, int priority,
+				   unsigned long reclaimed)
 {
 	return false;
 }

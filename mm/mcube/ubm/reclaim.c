@@ -24,7 +24,8 @@
  * Urgent reclaim.  Reclaim begins with a small part of the lists, 1/4096, and
  * doubles the part while it gets too little, until it looks at all pages.  Held
  * pages stay for as long as reclaim has looked at less than an eighth at a time
- * (KEPT_FROM), and so at less than a quarter in sum.  After that reclaim does what
+ * (KEPT_FROM), and so at less than a quarter in sum.  In a cache of few pages they stay
+ * for as long as reclaim finds others (KEPT_LOOKS).  After that reclaim does what
  * it does without UBM, three times, for the last seven quarters of the lists.  An
  * allocation fails, or a cgroup is out of memory, only after these rounds: no
  * earlier than without UBM.
@@ -66,8 +67,11 @@
 #include "../../internal.h"
 #include "internal.h"
 
-/* Least scan_control::priority at which held pages stay. */
+/* Least scan_control::priority at which held pages stay in any case. */
 #define KEPT_FROM	3
+
+/* More urgent reclaim passes by held pages if it looks at no more pages at a time. */
+#define KEPT_LOOKS	1024
 
 static bool is_concern(struct folio *folio)
 {
@@ -119,9 +123,21 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 	return true;
 }
 
+/*
+ * Does reclaim leave held pages alone still?  A list of 700 pages is so short that reclaim
+ * looks at most of them before it has the 32 pages that it wants.  As long as it has found
+ * some, the allocation that waits for it is tried again, and does not fail.
+ */
+static bool has_others(const struct mcube_ubm_domain *d, int priority,
+		       unsigned long reclaimed)
+{
+	return priority >= KEPT_FROM ||
+	       (reclaimed && READ_ONCE(d->core->capacity) >> priority <= KEPT_LOOKS);
+}
+
 /* See mcube_ubm_holds(). */
 bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
-		       int priority)
+		       int priority, unsigned long reclaimed)
 {
 	const unsigned long now = jiffies;
 	struct mcube_ubm_domain *d;
@@ -143,7 +159,7 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 			WRITE_ONCE(d->reclaimed, now);
 		if (READ_ONCE(d->quiet))
 			WRITE_ONCE(d->quiet, 0);
-		held = priority >= KEPT_FROM && is_concern(folio) &&
+		held = has_others(d, priority, reclaimed) && is_concern(folio) &&
 		       is_held(d, inode, folio->index) && stays(d, folio, target);
 	}
 	rcu_read_unlock();

@@ -21,6 +21,8 @@
 #define LIMIT_MIB	24L
 #define LOOP_MIB	32L	/* does not fit */
 #define SMALL_MIB	16L	/* fits, but not beside a stream */
+#define TINY_MIB	4L
+#define TINY_LOOP_MIB	5L
 #define LEARN		4	/* passes in which UBM learns the loop */
 #define PASSES		4	/* passes that count */
 #define STREAM_TIMES	4	/* pages of the stream for a page of the loop */
@@ -157,6 +159,22 @@ TEST_F_TIMEOUT(ubm_loop, needs_fewer_reads, 300)
 	EXPECT_LT(PASSES * (long)job.pages / 2, off);
 	EXPECT_LT(on, off * 3 / 4);
 	EXPECT_LT(proposed, ubm_stat("proposed"));
+}
+
+/* A list of some hundred pages, of which reclaim soon looks at a quarter and more. */
+TEST_F_TIMEOUT(ubm_loop, needs_fewer_reads_in_little_memory, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(TINY_LOOP_MIB) };
+	long off, on;
+
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, TINY_MIB, 0));
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	off = reads_of(_metadata, "0", loop_alone, &job);
+	on = reads_of(_metadata, "1", loop_alone, &job);
+	TH_LOG("%ld pages read with UBM off, %ld with UBM on, of %ld", off, on,
+	       PASSES * (long)job.pages);
+	EXPECT_LT(PASSES * (long)job.pages / 2, off);
+	EXPECT_LT(on, off * 3 / 4);
 }
 
 TEST_F_TIMEOUT(ubm_loop, stays_beside_a_stream, 300)
