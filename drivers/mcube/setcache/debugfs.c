@@ -4,8 +4,9 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A line for each set: ways with a page, ways that are in use at the moment, pages that
- * came in so far, and those of them that the set had evicted lately.
+ * A line for each set: ways with a page, those of them whose page is being read, ways that
+ * are in use at the moment, pages that came in so far, and those of them that the set had
+ * evicted lately.
  */
 
 #include <linux/debugfs.h>
@@ -42,12 +43,13 @@ static int sets_show(struct seq_file *m, void *v)
 	u32 i;
 
 	if (v == SEQ_START_TOKEN) {
-		seq_puts(m, "set resident pinned fills again\n");
+		seq_puts(m, "set resident filling pinned fills again\n");
 		return 0;
 	}
 	i = *(loff_t *)v - 1;
 	setcache_pressure(setcache_table_set_at(&setcache_table, i), &p);
-	seq_printf(m, "%u %u %u %u %u\n", i, p.resident, p.pinned, p.fills, p.again);
+	seq_printf(m, "%u %u %u %u %u %u\n", i, p.resident, p.filling, p.pinned, p.fills,
+		   p.again);
 	return 0;
 }
 

@@ -285,6 +285,7 @@ void setcache_pressure(const struct setcache_set *set, struct setcache_pressure 
 
 	*p = (struct setcache_pressure){
 		.resident = hweight16(setcache_set_resident(set)),
+		.filling = hweight16(READ_ONCE(set->filling)),
 		.fills = READ_ONCE(set->fills),
 		.again = READ_ONCE(set->again),
 	};

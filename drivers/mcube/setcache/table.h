@@ -83,12 +83,14 @@ struct setcache_layout {
 /**
  * struct setcache_pressure - how much a set is in demand
  * @resident: ways that are FILLING or VALID.
+ * @filling: ways that are FILLING.
  * @pinned: ways that have pins.
  * @fills: see struct setcache_set.
  * @again: see struct setcache_set.
  */
 struct setcache_pressure {
 	u32 resident;
+	u32 filling;
 	u32 pinned;
 	u32 fills;
 	u32 again;
