@@ -27,20 +27,22 @@ _mcube()
 	local command=${COMP_WORDS[1]} words=
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words="check status apply off map pages rocs ubm record replay corun --help"
+		words="check status apply off map pages rocs ubm setcache record replay corun --help"
 	else
 		case $command:$prev in
 		*:--png|*:--plot) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		record:-o|record:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		*:--only) words="anon file" ;;
 		replay:--policy) words="lru mglru ubm ubm-mglru" ;;
+		setcache:--mode) words="random all" ;;
+		setcache:--policy) words="lru lfu nrlfu s3fifo" ;;
 		rocs:--events) words=$(_mcube_events) ;;
 		rocs:--pid) words=$(cd /proc && echo [0-9]*) ;;
 		rocs:--cgroup|ubm:--cgroup|record:--cgroup|record:--on|replay:--dir)
 			mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
 		corun:--profile) words="off $(_mcube_profiles)" ;;
 		*:--mapping|*:--explain|*:--color*|*:--bank*|corun:--victim|corun:--with|\
-		corun:--repeat|corun:--cpus|corun:--before|corun:--events|rocs:--watch|ubm:--interval|*:--seconds|record:--buffer|\
+		corun:--repeat|corun:--cpus|corun:--before|corun:--events|rocs:--watch|*:--interval|setcache:--size|*:--seconds|record:--buffer|\
 		replay:--memory|replay:--repeat) return ;;
 		*)
 			words="--help --json"
@@ -59,6 +61,10 @@ _mcube()
 			ubm)
 				words+=" on off status watch --cgroup --interval --seconds"
 				words+=" --plot"
+				;;
+			setcache)
+				words+=" on off status watch --mode --size --policy"
+				words+=" --interval --seconds --plot"
 				;;
 			record)
 				words+=" --output --seconds --cgroup --on --paths"

@@ -90,7 +90,8 @@ def command(name="command", **machine):
                   **(machine or {"smp": 4, "mem": "2G", "nodes": 2,
                                  "drives": [disk(name, mebi=128)]}))
     install_command(guest.root)
-    module(guest.root, "rocs")
+    for room in ("rocs", "setcache"):
+        module(guest.root, room)
     result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)
     return ktap.parse(result.output, name) + [verdict(name, result)]
 

@@ -14,6 +14,7 @@ One module per subcommand on top of a few that know one thing each:
     cmd_record  cmd_replay  cmd_ubm     references of the page cache
          |           |          |
          +-----------+----------+- refs, trace, tracefs, inodes, cgroup, replay, debugfs
+    cmd_rocs  cmd_setcache      modules: module, debugfs
     host       files of /sys and /proc, the kernel's log
     term       tables, heat lines, errors with advice
 

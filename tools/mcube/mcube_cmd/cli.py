@@ -6,7 +6,7 @@ import os
 import sys
 
 from . import (cmd_apply, cmd_check, cmd_corun, cmd_map, cmd_pages, cmd_record, cmd_replay,
-               cmd_rocs, cmd_status, cmd_ubm)
+               cmd_rocs, cmd_setcache, cmd_status, cmd_ubm)
 from .term import Failure
 
 COMMANDS = {
@@ -19,6 +19,8 @@ COMMANDS = {
     "pages": (cmd_pages.HELP, cmd_pages.EXAMPLE, cmd_pages.arguments, cmd_pages.run),
     "rocs": (cmd_rocs.HELP, cmd_rocs.EXAMPLE, cmd_rocs.arguments, cmd_rocs.run),
     "ubm": (cmd_ubm.HELP, cmd_ubm.EXAMPLE, cmd_ubm.arguments, cmd_ubm.run),
+    "setcache": (cmd_setcache.HELP, cmd_setcache.EXAMPLE, cmd_setcache.arguments,
+                 cmd_setcache.run),
     "record": (cmd_record.HELP, cmd_record.EXAMPLE, cmd_record.arguments, cmd_record.run),
     "replay": (cmd_replay.HELP, cmd_replay.EXAMPLE, cmd_replay.arguments, cmd_replay.run),
     "corun": (cmd_corun.HELP, cmd_corun.EXAMPLE, cmd_corun.arguments, cmd_corun.run),

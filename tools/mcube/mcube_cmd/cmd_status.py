@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube status: the map, the policies in force, and how far they work."""
 
-from . import addrmap, policy, rocs_report
+from . import addrmap, policy, rocs_report, setcache_report
 from .term import print_json, print_table, size
 
 HELP = "policies, address map and counters of the running kernel"
@@ -32,6 +32,7 @@ MEANING = {
         "uncovered": "folios of the page cache that were not placed",
     },
     "rocs": rocs_report.COUNTERS,
+    "setcache": setcache_report.COUNTERS,
 }
 
 

@@ -3,7 +3,7 @@
 
 Root is a directory that MCUBE_ROOT points to. With mcube=True it has the
 interface, and writes to it obey the rules of mm/mcube/{map,alloc}/sysfs.c and
-drivers/mcube/rocs/sysfs.c: the value is checked, a refusal has its error number and its
+drivers/mcube/{rocs,setcache}/sysfs.c: the value is checked, a refusal has its error number and its
 line in the log.
 """
 
@@ -35,6 +35,9 @@ ROCS = {"enabled": "0", "reserve": "1", "pids": "", "cgroup": "", "auto": "0",
 ROCS_EVENTS = ("cycles", "instructions", "refs", "misses", "sample_hit", "sample_miss")
 ROCS_STATS = {"samples": 5000, "dropped": 2, "moved_in": 700, "moved_out": 100, "refused": 3,
               "split": 0, "targets": 2, "windows": 90, "searches": 1, "phases": 0, "rollbacks": 0}
+SETCACHE = {"mode": "[off] random all", "policy": "lru lfu nrlfu [s3fifo]", "size_mib": "64"}
+SETCACHE_STATS = {"hits": 3000, "fills": 1000, "bypassed": 7, "waits": 2, "full": 0, "nowait": 0,
+                  "doomed": 1, "killed": 40, "errors": 0}
 # CPUID leaf 4 of a Xeon E5-2690 v4: caches, with a hashed L3 of 14 slices among them.
 XEON = ((0x1c004121, 0x01c0003f, 0x3f, 0), (0x1c004122, 0x01c0003f, 0x3f, 0),
         (0x1c004143, 0x01c0003f, 0x1ff, 0), (0x1c03c163, 0x04c0003f, 0x6fff, 6))
@@ -48,6 +51,7 @@ class Root:
         self.errors = {}        # file: errno that any write to the file gets
         self.written = []       # (file, value) of accepted writes
         self.no_event = ""      # name of an event that the machine does not have
+        self.memory_mib = 4096  # for page sets, half of the memory at most
         self.put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
         self.put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made-up CPU\nflags\t\t: fpu\n\n")
         self.put("/proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n")
@@ -81,6 +85,13 @@ class Root:
             self.put(f"{SYSFS}/rocs/events/{name}", "none\n")
         for name, value in ROCS_STATS.items():
             self.put(f"{SYSFS}/rocs/stats/{name}", f"{value}\n")
+
+    def setcache(self):
+        """The files of the loaded module mcube_setcache."""
+        for name, value in SETCACHE.items():
+            self.put(f"{SYSFS}/setcache/{name}", value + "\n")
+        for name, value in SETCACHE_STATS.items():
+            self.put(f"{SYSFS}/setcache/stats/{name}", f"{value}\n")
 
     def drop(self, name):
         """Remove a file."""
@@ -118,6 +129,18 @@ class Root:
             if host.read(f"{SYSFS}/map/nr_colors") == "1":
                 self.refuse(errno.EOPNOTSUPP, "rocs/enabled: the address map has one color")
 
+    def write_setcache(self, file, text):
+        """Refuse what page sets refuse; what the file shows then."""
+        if file == "setcache/size_mib":
+            if not 1 <= int(text) <= self.memory_mib // 2:
+                self.refuse(errno.ERANGE, f"{file}: expected 1 to {self.memory_mib // 2} MiB, "
+                            "half of the memory")
+            return text
+        words = re.sub(r"[\[\]]", "", SETCACHE[file.removeprefix("setcache/")]).split()
+        if text not in words:
+            self.refuse(errno.EINVAL, f"{file}: expected {', '.join(words)}")
+        return " ".join(f"[{w}]" if w == text else w for w in words)
+
     def write(self, path, text):
         """host.write(), followed by the kernel."""
         file = str(path).removeprefix(f"{SYSFS}/")
@@ -144,6 +167,8 @@ class Root:
                 self.refuse(errno.EINVAL, f"{file}: a mask is hexadecimal and starts with 0x")
         if file.startswith("rocs/"):
             self.write_rocs(file, text)
+        if file.startswith("setcache/"):
+            text = self.write_setcache(file, text)
         if (file, text) == ("alloc/enabled", "0") and host.at(f"{SYSFS}/rocs/enabled").exists():
             self.put(f"{SYSFS}/rocs/enabled", "0\n")
         self.put(path, text + "\n")

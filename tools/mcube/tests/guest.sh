@@ -69,17 +69,17 @@ is()
 
 user() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 
-# Let modprobe find the module of ROCS, if the guest was given the module
+# modules ROOM: let modprobe find the module of a room, if the guest was given the module
 modules()
 {
-	if [ -f /lib/modules/mcube_rocs.ko ]; then
+	if [ -f "/lib/modules/mcube_$1.ko" ]; then
 		mkdir -p "/lib/modules/$(uname -r)"
-		cp /lib/modules/mcube_rocs.ko "/lib/modules/$(uname -r)/"
+		cp "/lib/modules/mcube_$1.ko" "/lib/modules/$(uname -r)/"
 		depmod
 		return
 	fi
 	count=$((count + 1))
-	echo "ok $count rocs: with the module # SKIP there is no /lib/modules/mcube_rocs.ko"
+	echo "ok $count $1: with the module # SKIP there is no /lib/modules/mcube_$1.ko"
 	return 1
 }
 
@@ -134,6 +134,59 @@ rocs_without_pmu()
 	says "apply rocs" 1 "does not have the event" "all settings are as before"
 	run mcube rocs off
 	says "rocs off already" 0 "off already"
+}
+
+# Page sets: each page of a file comes in once, and is found there afterwards
+setcache_live()
+{
+	dd if=/dev/urandom of=/mnt/c bs=1M count=4 2>/dev/null
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	cat >/tmp/random.py <<-'EOF'
+		import os, random, sys
+		f = os.open("/mnt/c", os.O_RDONLY)
+		os.posix_fadvise(f, 0, 0, os.POSIX_FADV_RANDOM)
+		pages = list(range(1024))
+		for _ in range(int(sys.argv[1])):
+		    random.shuffle(pages)
+		    for p in pages:
+		        assert len(os.pread(f, 4096, 4096 * p)) == 4096
+	EOF
+	run mcube setcache on --size 16
+	says "setcache on" 0 "size_mib: 64 -> 16" "mode: off -> random" "POSIX_FADV_RANDOM"
+	python3 /tmp/random.py 3
+	run mcube setcache --json
+	holds "setcache: hits and fills" 'd["mode"] == "random" and d["size_mib"] == 16
+		and d["counters"]["hits"] == 2048 and d["counters"]["fills"] == 1024
+		and d["hit_ratio"] == 2 / 3 and d["pressure"]["resident"] == 1024
+		and d["pressure"]["filling"] == 0 and d["pressure"]["fills"] == 1024
+		and d["pressure"]["sets"] == 256 and d["pressure"]["again"] == 0'
+	run mcube setcache on --size 1
+	says "setcache on: another size while on" 0 "size_mib: 16 -> 1"
+	(python3 /tmp/random.py 40) &
+	pid=$!
+	run mcube setcache watch --interval 1 --seconds 3 --json
+	holds "setcache watch: a pool that is too small" 'len(d) >= 3
+		and d[-1]["counters"]["fills"] > d[0]["counters"]["fills"]
+		and d[-1]["pressure"]["sets"] == 16 and d[-1]["pressure"]["again"] > 0'
+	wait $pid
+	result "setcache: the reader is fine"
+	run mcube setcache
+	says "setcache: for people" 0 "size 1 MiB" "hit ratio" "hottest set" "bypassed"
+	run mcube status
+	says "status: page sets" 0 "profile in force: setcache" "setcache: "
+	run mcube setcache on --size 1000G
+	says "setcache on: too large" 1 "half of the memory" "is still '1'"
+	run user mcube setcache
+	says "user: setcache" 0 "only root may see the single sets"
+	run user mcube setcache on --size 2
+	says "user: setcache on" 1 "may only be written by root"
+	run mcube setcache off
+	says "setcache off" 0 "their memory is free"
+	is "setcache off: the kernel has it" setcache/mode "[off] random all"
+	rm /mnt/c
+	rmmod mcube_setcache
+	result "setcache: the module can go"
 }
 
 # UBM beside a loop that does not fit, as the command shows UBM
@@ -276,7 +329,7 @@ if [ -d /sys/bus/event_source/devices/mcube_sim ]; then
 	says "check: modelled" 0 "costs are modelled cycles" "machine '" "rocs': model, "
 
 	run mcube off
-	if modules; then rocs_modelled; fi
+	if modules rocs; then rocs_modelled; fi
 	run mcube off
 	run mcube map set --color "$colors" --bank "$banks"
 	echo "# $count tests, $failed failed"
@@ -473,7 +526,7 @@ run mcube rocs on --auto --alloc
 says "rocs on: no events for this machine" 1 "no set of events is for this processor" "--events"
 run mcube rocs on --auto --alloc --events intel
 says "rocs on: no module" 1 "mcube_rocs cannot be loaded" "what to do:"
-if modules; then rocs_without_pmu; fi
+if modules rocs; then rocs_without_pmu; fi
 
 # References of pages: what programs read is what is recorded
 
@@ -481,6 +534,9 @@ mkdir -p /mnt
 if mount -t ext4 -o noatime /dev/vda /mnt 2>/dev/null; then
 	references
 	rmdir /sys/fs/cgroup/rec
+	run mcube setcache
+	says "setcache: not loaded" 1 "module is not loaded" "'mcube setcache on'"
+	if modules setcache; then setcache_live; fi
 	umount /mnt
 else
 	count=$((count + 1))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube setcache: serve random reads from a set-associative page cache."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+from . import module, picture, policy, setcache, setcache_report
+from .term import Failure, print_json
+
+HELP = "page sets: random reads are served from small sets of pages instead of the page cache"
+EXAMPLE = """examples:
+  mcube setcache on --size 1G           files with POSIX_FADV_RANDOM take part
+  mcube setcache on --mode all --policy nrlfu
+  mcube setcache                        hit ratio, pressure on the sets, counters
+  mcube setcache watch --interval 1     the same, again and again
+  mcube setcache watch --seconds 60 --plot setcache.png
+  mcube setcache on --size 2G           grows while reads go on
+  mcube setcache off
+"""
+# Options that belong to some actions only.
+BELONG = {"mode": ("on",), "size": ("on",), "policy": ("on",), "interval": ("watch",),
+          "seconds": ("watch",), "plot": ("watch",)}
+
+
+def arguments(parser):
+    """Options."""
+    parser.add_argument("action", nargs="?", choices=["on", "off", "status", "watch"],
+                        default="status")
+    parser.add_argument("--mode", choices=setcache.MODES, help="on: files that take part: those "
+                        "with POSIX_FADV_RANDOM (the default), or all")
+    parser.add_argument("--size", metavar="SIZE", help="on: memory for pages, in MiB, or with M "
+                        "or G behind it (default: as it is)")
+    parser.add_argument("--policy", choices=setcache.POLICIES,
+                        help="on: which page of a set goes (default: as it is)")
+    parser.add_argument("--interval", metavar="SECONDS", type=float,
+                        help="watch: between two looks (default: 2)")
+    parser.add_argument("--seconds", metavar="N", type=float,
+                        help="watch: end after so many seconds")
+    parser.add_argument("--plot", metavar="FILE", help="watch: at the end, draw hit ratio, rates "
+                        "and pressure into a .png file")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def check_options(args):
+    """Refuse options of another action, and values that make no sense."""
+    for option, actions in BELONG.items():
+        value = getattr(args, option)
+        if value is not None and args.action not in actions:
+            raise Failure(f"--{option} does not belong to '{args.action}'",
+                          f"write 'mcube setcache {actions[-1]} --{option} ...'")
+        if option in ("interval", "seconds") and value is not None and value <= 0:
+            raise Failure(f"--{option} {value:g} is no time", "give seconds above 0")
+    if args.plot:
+        picture.pyplot()        # better a failure now
+        if Path(args.plot).suffix != ".png":
+            raise Failure(f"--plot {args.plot} is no .png file",
+                          "name a file such as setcache.png")
+
+
+def mebibytes(text):
+    """512, 512M or 2G as MiB."""
+    m = re.fullmatch(r"(\d+)([MG]?)", text)
+    if not m:
+        raise Failure(f"--size {text} is no size", "write MiB, or for example 512M or 2G")
+    return int(m[1]) << (10 if m[2] == "G" else 0)
+
+
+def choice(args):
+    """[(file, value)] that the options ask for; the mode comes last, when all is set."""
+    now = policy.current("setcache/mode")
+    mode = args.mode or (now if now in setcache.MODES else "random")
+    size = str(mebibytes(args.size)) if args.size is not None else None
+    pairs = [("setcache/policy", args.policy), ("setcache/size_mib", size),
+             ("setcache/mode", mode)]
+    return [(f, v) for f, v in pairs if v is not None and policy.current(f) != v]
+
+
+def switch_on(args):
+    """mcube setcache on."""
+    policy.need_kernel()
+    if args.size is not None:
+        mebibytes(args.size)
+    fresh = module.load(setcache.MODULE)
+    try:
+        changed = policy.write_all(choice(args))
+    except Failure as e:
+        if "setcache/mode" in str(e) and "memory" in str(e):
+            e.advice = "give fewer MiB by --size, or free memory"
+        raise
+    if args.json:
+        print_json({"module_loaded": fresh, "mode": policy.current("setcache/mode"),
+                    "changed": [{"file": f, "before": a, "after": b} for f, a, b in changed]})
+        return 0
+    for file, old, new in changed:
+        print(f"{policy.SYSFS}/{file}: {old} -> {new}")
+    print("page sets are on; 'mcube setcache' shows what they do, 'mcube setcache off' undoes it"
+          if changed else "page sets are on already, with these settings")
+    if policy.current("setcache/mode") == "random":
+        print("note: a program takes part by posix_fadvise(..., POSIX_FADV_RANDOM); for all "
+              "programs: --mode all")
+    return 0
+
+
+def switch_off(args):
+    """mcube setcache off."""
+    policy.need_kernel()
+    was_on = setcache.loaded() and policy.current("setcache/mode") != "off"
+    if was_on:
+        policy.write("setcache/mode", "off")
+    if args.json:
+        print_json({"was_on": was_on})
+    else:
+        print("page sets are off, and their memory is free" if was_on else
+              "page sets are off already")
+    return 0
+
+
+def observe(args, samples):
+    """Look again and again, until time is up or Ctrl-C; the rows of the first and last look."""
+    before, first, rows, start = None, None, None, time.monotonic()
+    try:
+        while True:
+            now = time.monotonic() - start
+            data, rows = setcache.look()
+            if rows is None:
+                raise setcache.why_hidden()
+            first = first or rows
+            samples.append((now, data))
+            if not args.json and not args.plot:
+                print("\x1b[H\x1b[J" if os.isatty(1) else "", end="")
+                print(time.strftime("%H:%M:%S"))
+                setcache_report.show_status(
+                    data, rows, before and (now - before[0], *before[1:]))
+                print(flush=True)
+            before = now, data, rows
+            if args.seconds and now >= args.seconds:
+                break
+            time.sleep(args.interval or 2)
+    except KeyboardInterrupt:
+        pass
+    return first, rows
+
+
+def watch(args):
+    """mcube setcache watch."""
+    samples = []
+    first, last = observe(args, samples)
+    if args.plot:
+        if len(samples) < 2 or not last:
+            raise Failure("there is nothing to draw: page sets are off, or there was one look",
+                          "'mcube setcache on', and more --seconds than --interval")
+        setcache_report.draw(samples, setcache.since(last, first), args.plot)
+    if args.json:
+        print_json([{"seconds": at} | data for at, data in samples])
+    elif args.plot:
+        print(f"picture: {args.plot}")
+    return 0
+
+
+def run(args):
+    """mcube setcache."""
+    check_options(args)
+    if args.action == "on":
+        return switch_on(args)
+    if args.action == "off":
+        return switch_off(args)
+    setcache.need()
+    if args.action == "watch":
+        return watch(args)
+    data, rows = setcache.look()
+    if args.json:
+        print_json(data)
+    else:
+        setcache_report.show_status(data, rows, None, setcache.why_hidden())
+    return 0

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mcube setcache: on, off, what it shows and draws."""
+
+import errno
+import json
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import fake
+from mcube_cmd import picture, policy, setcache, setcache_report
+from mcube_cmd.term import Failure
+
+HEAD = "set resident filling pinned fills again\n"
+SETS = HEAD + "0 16 1 2 40 10\n1 16 0 0 20 0\n2 12 0 0 12 0\n3 16 0 1 48 20\n"
+
+
+class Setcache(fake.Case):
+    """A made-up kernel with the module loaded."""
+
+    def setUp(self):
+        """Its files."""
+        super().setUp()
+        self.root.setcache()
+
+    def seen(self, text=SETS):
+        """The file in debugfs."""
+        self.root.put(f"{setcache.DEBUG}/sets", text)
+
+    def without_module(self):
+        """The module is not loaded."""
+        self.make(mcube=True)
+
+    def mode(self):
+        """The mode in force."""
+        return policy.current("setcache/mode")
+
+    def test_switch(self):
+        """On, on already, another size while on, off, off already."""
+        status, out, _ = self.mcube_says("setcache", "on", "--size", "1G", "--policy", "lru")
+        self.assertEqual((status, self.mode(), self.value("setcache/size_mib")),
+                         (0, "random", "1024"))
+        self.assertIn("setcache/size_mib: 64 -> 1024", out)
+        self.assertIn("POSIX_FADV_RANDOM", out)
+        self.assertEqual([f for f, _ in self.root.written],
+                         ["setcache/policy", "setcache/size_mib", "setcache/mode"])
+        self.assertIn("on already", self.mcube_says("setcache", "on")[1])
+        data = json.loads(self.mcube_says("setcache", "on", "--mode", "all", "--json")[1])
+        self.assertEqual((data["mode"], data["module_loaded"], data["changed"]),
+                         ("all", False, [{"file": "setcache/mode", "before": "random",
+                                          "after": "all"}]))
+        self.mcube_says("setcache", "on", "--size", "512M")
+        self.assertEqual((self.mode(), self.value("setcache/size_mib")), ("all", "512"))
+        self.assertEqual(json.loads(self.mcube_says("setcache", "off", "--json")[1]),
+                         {"was_on": True})
+        self.assertEqual(self.mode(), "off")
+        self.assertIn("off already", self.mcube_says("setcache", "off")[1])
+
+    def test_profile(self):
+        """By apply and off as well, whatever the mode was."""
+        self.assertIn("setcache/mode: off -> random", self.mcube_says("apply", "setcache")[1])
+        self.mcube_says("setcache", "on", "--mode", "all")
+        self.mcube_says("off")
+        self.assertEqual(self.mode(), "off")
+
+    def test_refused(self):
+        """A refused write undoes the others, and the message has what is allowed."""
+        status, _, err = self.mcube_says("setcache", "on", "--policy", "lfu", "--size", "4G")
+        self.assertEqual(status, 1)
+        self.assertIn("expected 1 to 2048 MiB", err)
+        self.assertIn("all settings are as before", err)
+        self.assertEqual((self.mode(), policy.current("setcache/policy")), ("off", "s3fifo"))
+        self.root.errors["setcache/mode"] = errno.ENOMEM
+        self.assertIn("by --size", self.mcube_says("setcache", "on")[2])
+
+    def test_module(self):
+        """The module is loaded by on; without it, the other actions say how to load it."""
+        self.without_module()
+        status, _, err = self.mcube_says("setcache")
+        self.assertEqual(status, 1)
+        self.assertIn("'mcube setcache on' loads it", err)
+        self.assertIn("off already", self.mcube_says("setcache", "off")[1])
+
+        def modprobe(argv, **_):
+            self.assertEqual(argv, ["modprobe", "mcube_setcache"])
+            self.root.setcache()
+            return subprocess.CompletedProcess(argv, 0, "", "")
+        with mock.patch("subprocess.run", modprobe):
+            data = json.loads(self.mcube_says("setcache", "on", "--json")[1])
+        self.assertTrue(data["module_loaded"])
+        self.without_module()
+        with mock.patch("subprocess.run", lambda argv, **_: subprocess.CompletedProcess(
+                argv, 1, "", "modprobe: FATAL: Module mcube_setcache not found")):
+            err = self.mcube_says("setcache", "on")[2]
+        self.assertIn("not found", err)
+        self.assertIn("CONFIG_MCUBE_SETCACHE=m", err)
+        self.make(mcube=False)
+        self.assertIn("mcube check", self.mcube_says("setcache", "on")[2])
+
+    def test_numbers(self):
+        """Hit ratio and pressure; no division by zero."""
+        self.seen()
+        data = json.loads(self.mcube_says("setcache", "--json")[1])
+        p = data["pressure"]
+        self.assertEqual((data["mode"], data["policy"], data["size_mib"], data["hit_ratio"]),
+                         ("off", "s3fifo", 64, 0.75))
+        self.assertEqual((p["sets"], p["resident"], p["filling"], p["pinned"], p["fills"],
+                          p["again"], p["again_share"]), (4, 60, 1, 3, 120, 30, 0.25))
+        self.assertEqual((p["fills_of_a_set"]["mean"], p["fills_of_a_set"]["p0"],
+                          p["fills_of_a_set"]["p100"], [r["set"] for r in p["hottest"]]),
+                         (30, 12, 48, [3, 0, 1, 2]))
+        for name in ("hits", "fills"):
+            self.root.put(f"{fake.SYSFS}/setcache/stats/{name}", "0\n")
+        self.seen(HEAD + "0 0 0 0 0 0\n")
+        data = json.loads(self.mcube_says("setcache", "--json")[1])
+        self.assertEqual((data["hit_ratio"], data["pressure"]["again_share"]), (None, None))
+        self.seen(HEAD)
+        self.assertIsNone(json.loads(self.mcube_says("setcache", "--json")[1])["pressure"])
+
+    def test_text(self):
+        """Tables and bars within 100 columns."""
+        self.seen()
+        self.mcube_says("setcache", "on")
+        status, out, _ = self.mcube_says("setcache")
+        self.assertEqual(status, 0)
+        self.assertLessEqual(max(map(len, out.splitlines())), 100)
+        for text in ("mode random, policy s3fifo, size 64 MiB", "hit ratio: 75.0%",
+                     "1 fills in flight", "(25.0%)", "bypassed"):
+            self.assertIn(text, out)
+        self.assertRegex(out, r"\n +3 +16 +0 +1 +48 +20\n")
+
+    def test_histogram(self):
+        """Each value is in one bin; a single value has one bin."""
+        bins = setcache_report.histogram([40, 20, 12, 48])
+        self.assertEqual(sum(n for _, _, n in bins), 4)
+        self.assertEqual((bins[0], bins[-1][0] <= 48 <= bins[-1][1]), ((12, 16, 1), True))
+        self.assertEqual(setcache_report.histogram([5, 5]), [(5, 5, 2)])
+
+    def test_hidden(self):
+        """Without debugfs: a note in the status, a failure in watch."""
+        status, out, _ = self.mcube_says("setcache")
+        self.assertEqual(status, 0)
+        self.assertIn("mount -t debugfs", out)
+        status, _, err = self.mcube_says("setcache", "watch", "--seconds", "0.01")
+        self.assertEqual(status, 1)
+        self.assertIn("mount -t debugfs", err)
+        with mock.patch("mcube_cmd.host.is_root", lambda: False):
+            self.assertIn("only root may see", self.mcube_says("setcache")[1])
+
+    def test_watch(self):
+        """Views one after the other, with what came in since the last view."""
+        self.seen()
+
+        def sleep(_):
+            self.seen(SETS.replace("3 16 0 1 48 20", "3 16 0 1 58 20"))
+            self.root.put(f"{fake.SYSFS}/setcache/stats/hits", "3090\n")
+            self.root.put(f"{fake.SYSFS}/setcache/stats/fills", "1010\n")
+        with mock.patch("time.sleep", sleep), mock.patch("time.monotonic", iter(
+                (0.0, 0.0, 2.0)).__next__):
+            status, out, _ = self.mcube_says("setcache", "watch", "--seconds", "2")
+        self.assertEqual(status, 0)
+        self.assertIn("90.0% since the last look (45 hits/s, 5 fills/s)", out)
+        self.assertIn("came in since the last look: 10 pages", out)
+        self.assertRegex(out, r"hits +3,090 +\+90")
+
+    def test_resized(self):
+        """After the number of sets changed, fills count from the beginning."""
+        rows = [{"set": 0, "fills": 5, "again": 1}]
+        self.assertEqual(setcache.since(rows, rows * 2), rows)
+        self.assertEqual(setcache.since(rows, rows)[0]["fills"], 0)
+
+    def test_watch_json(self):
+        """Samples."""
+        self.seen()
+        data = json.loads(self.mcube_says("setcache", "watch", "--seconds", "0.01", "--interval",
+                                          "0.01", "--json")[1])
+        self.assertEqual(data[0]["pressure"]["fills"], 120)
+
+    def test_plot(self):
+        """A picture, or a message about matplotlib; a failure where there is nothing to draw."""
+        self.seen()
+        with tempfile.TemporaryDirectory() as tmp:
+            path = Path(tmp, "setcache.png")
+            argv = ("setcache", "watch", "--seconds", "0.02", "--interval", "0.01", "--plot",
+                    str(path))
+            status, out, err = self.mcube_says(*argv)
+            try:
+                picture.pyplot()
+            except Failure:
+                self.assertIn("install python3-matplotlib", err)
+                return
+            self.assertEqual((status, err), (0, ""))
+            self.assertIn(f"picture: {path}", out)
+            self.assertEqual(path.read_bytes()[:4], b"\x89PNG")
+            self.seen(HEAD)
+            self.assertIn("nothing to draw", self.mcube_says(*argv)[2])
+        with mock.patch.dict("sys.modules", {"matplotlib": None}):
+            self.assertIn("python3-matplotlib", self.mcube_says(*argv)[2])
+
+    def test_options(self):
+        """Options of other actions, and values that make no sense."""
+        for argv, says in ((("off", "--size", "1G"), "mcube setcache on --size"),
+                           (("on", "--seconds", "1"), "mcube setcache watch --seconds"),
+                           (("watch", "--interval", "0"), "above 0"),
+                           (("on", "--size", "1T"), "512M or 2G"),
+                           (("watch", "--plot", "x.jpg"), "setcache.png")):
+            status, _, err = self.mcube_says("setcache", *argv)
+            self.assertEqual(status, 1)
+            self.assertIn(says, err)
+
+    def test_names(self):
+        """Columns, counters and words are those of the kernel."""
+        path = fake.TOOLS.parents[1] / "drivers/mcube/setcache"
+        if not path.exists():
+            self.skipTest("the kernel's source is not here")
+        self.assertIn(HEAD.strip(), (path / "debugfs.c").read_text("utf-8"))
+        text = (path / "sysfs.c").read_text("utf-8")
+        self.assertEqual(re.findall(r"^STAT\((\w+),", text, re.M), list(fake.SETCACHE_STATS))
+        self.assertEqual(list(setcache_report.COUNTERS), list(fake.SETCACHE_STATS))
+        for name in (*setcache.MODES, *setcache.POLICIES):
+            self.assertIn(f'"{name}"', text)
