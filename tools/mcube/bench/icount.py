@@ -52,8 +52,8 @@ def begin(job, tool, args):
     return ui.Steps(job, ["measure", *(["verify"] if args.verify else []), "report"])
 
 
-def boot(run, tool, flavor, script, args, **machine):
-    """Boot a machine and let it run a script.
+def boot(run, tool, flavor, script, args, prepare=None, **machine):
+    """Boot a machine and let it run a script; prepare(guest) puts more into it.
 
     Returns {word: [[number, ...], ...]} of the lines that the guest prints, and under "stat"
     the counters of mcube at the end. Further keywords are options of the machine.
@@ -62,6 +62,8 @@ def boot(run, tool, flavor, script, args, **machine):
     guest = Guest(kernel, smp=1, mem=args.mem, icount=True,
                   append="nowatchdog random.trust_cpu=on", **machine)
     guest.root.file(lab.guest_tool(tool), f"/guest/{tool}")
+    if prepare:
+        prepare(guest)
     result = guest.run(f"set -e\n{script}\nfor d in alloc srm; do\n"
                        f"[ ! -d {ALLOC}/../$d/stats ] || grep . {ALLOC}/../$d/stats/* |"
                        " sed \"s|.*/|stat $d.|; s|:| |\"\ndone\n", run, 900)

@@ -168,6 +168,7 @@ def summary_of(rows):
 def main():
     """Run both parts, print the tables, write the result."""
     args = arguments()
+    ui.sh(ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     rows = hits(args) + scaling(args)
     result = summary_of(rows)
     parameters = {"kind": "user-space cores", "cores": os.cpu_count(), "pages": PAGES,

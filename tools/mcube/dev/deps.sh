@@ -28,8 +28,9 @@ packages=(
 if [ "${1:-build}" = deb ]; then
 	packages+=(debhelper dpkg-dev fakeroot lsb-release)
 elif [ "${1:-build}" = bench ]; then
-	# the independent simulator for comparison with the model; loads
-	packages+=(valgrind sysbench ripgrep fio sqlite3 zstd cscope id-utils)
+	# the independent simulator for comparison with the model; loads; the user-space
+	# RCU of bench-sets
+	packages+=(valgrind sysbench ripgrep fio sqlite3 zstd cscope id-utils liburcu-dev)
 fi
 
 # This file has no `... | grep -q`: grep exits at the first match, and under

@@ -3,7 +3,7 @@
 """Write the figures of the documentation from the result files of the last runs.
 
     results.py          write Documentation/mm/mcube/results.rst, results-srm.rst, results-rocs.rst,
-                        results-ubm.rst
+                        results-ubm.rst, results-setcache.rst
     results.py --check  say whether they differ from what would be written
 
 Every table there comes from a file build/results/*.json and stands under the
@@ -392,6 +392,55 @@ def ubm_kernel(data):
     return out + [pairs(plain(data["parameters"]))]
 
 
+def setcache(data):
+    """bench-setcache."""
+    cost, iops, locks, ratio = ([r for r in data["rows"] if r["part"] == part]
+                                for part in ("cost", "iops", "locks", "ratio"))
+    stores = {"page cache": "pagecache", "O_DIRECT": "direct", "page sets": "setcache"}
+
+    def cell(key, form):
+        """A figure, or nothing where a store has none."""
+        return lambda r: format(r[key], form) if key in r else ""
+
+    versus = {"/ page cache": cell("vs_pagecache", ".3f"), "/ O_DIRECT": cell("vs_direct", ".3f")}
+    out = ["Simulated: the kernel in QEMU.  The devices are *brd*, a RAM disk, and *null_blk*, "
+           "which keeps no\ndata; ext4 and XFS lie on brd.  A request is complete when it has "
+           "been submitted, so figures hold\nno time of a device and no interrupt.  Files are "
+           "read with ``POSIX_FADV_RANDOM``.  The summary\nhas the worst place of each ratio.",
+           pairs(plain(data["summary"])), pairs(data["summary"]["where"])]
+    if cost:
+        out += ["Instructions of a page read; copying a page counts as one.  *64k* reads 16 pages "
+                "at a time.\nMisses by the page cache are those of a full memory cgroup.",
+                table(cost, {"place": "place", "read": "read"} | {
+                    k: cell(v, ".0f") for k, v in stores.items()} | versus)]
+    if iops:
+        out += ["Thousand reads of 4 KiB per second of fio (psync), all jobs together.  An "
+                "instruction takes a\nnanosecond, whichever CPU of the guest executes it.  So "
+                "more jobs are not faster, and they are slower\nwhere they wait for each other.  "
+                "*sets' hits* is the share of pages that sets had, in percent.",
+                table(iops, {"place": "place", "read": "read", "jobs": "jobs"} | {
+                    k: (lambda r, v=v: f"{r[v] / 1000:.1f}" if v in r else "")
+                    for k, v in stores.items()} | versus | {
+                        "sets' hits": lambda r: f"{100 * r['hit_ratio']:.1f}"})]
+    if locks:
+        out += ["Locks per 1000 reads of fio, by LOCK_STAT: waits, acquisitions by another CPU "
+                "than the last one\n(bounces), and all acquisitions; in parentheses the locks of "
+                "sets.  CPUs of the guest run in\nparallel as far as the host has cores, which "
+                "are two.",
+                table(locks, {k: k for k in ("place", "read", "store", "jobs")} | {
+                    c: (lambda r, c=c: f"{r[c]:.1f} ({r[f'{c}_of_sets']:.1f})")
+                    for c in ("waits", "bounces", "acquisitions")})]
+    if ratio:
+        out += ["Hit ratios of the same references, in percent: of the kernel, and of the replay "
+                "in user space, a\nmean over placements of pages in sets.  The kernel has one "
+                "placement.",
+                table(ratio, {"trace": "trace", "pages": "pages", "policy": "policy",
+                              "kernel": cell("kernel", ".2f"), "replay": cell("replay", ".2f"),
+                              "gap": cell("gap", "+.2f")})]
+    return out + [pairs(plain(data["parameters"])),
+                  "The commit of each part:", pairs(data["parameters"]["measured"])]
+
+
 def selftests(data):
     """make mm-selftests."""
     return ("The upstream mm kselftests on three kernels: pass, fail or skip, and cases "
@@ -427,6 +476,7 @@ SECTIONS = {
     "rocs": ("ROCS on modelled machines", "make bench-rocs", rocs),
     "ubm": ("Policies on traces", "make bench-ubm TRACES=DIR", ubm),
     "ubm-kernel": ("Real programs in the kernel", "make bench-ubm-kernel", ubm_kernel),
+    "setcache": ("Reads at random", "make bench-setcache", setcache),
     "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
 }
 
@@ -434,10 +484,12 @@ SECTIONS = {
 # Document: (title, result files)
 DOCUMENTS = {
     "results.rst": ("Results", [s for s in SECTIONS
-                                if s not in ("srm", "rocs", "ubm", "ubm-kernel")]),
+                                if s not in ("srm", "rocs", "ubm", "ubm-kernel",
+                                             "setcache")]),
     "results-srm.rst": ("Results of SRM-buffer", ["srm"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
     "results-ubm.rst": ("Results of UBM", ["ubm", "ubm-kernel"]),
+    "results-setcache.rst": ("Results of page sets", ["setcache"]),
 }
 
 

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * setcachecost: what a read at random costs, by the page cache, by direct I/O and from
+ * page sets
+ *
+ *	pagecache.hit	pread() of pages that are in the page cache
+ *	pagecache.miss	pread() of pages that are not, in a memory cgroup that is full
+ *	direct.miss	pread() with O_DIRECT
+ *	setcache.hit	pread() of pages that are in page sets
+ *	setcache.miss	pread() of pages that are not, and all sets are full
+ *
+ * each of a page (4k) and of 16 pages (64k) at a time, in a random order that is always
+ * the same.  A page that is missed comes again after all other pages of the file, which
+ * has more pages than the cgroup or the sets.  Readahead is off, by POSIX_FADV_RANDOM.
+ *
+ * The program counts instructions, see icount.h, and prints them per 1000 pages.  The
+ * line "copy" says by how much the instruction that copies a page to the user counts
+ * more than one; the line "device" is the count of the loop by which a RAM disk copies a
+ * page.
+ *
+ *	setcachecost [-n PAGES] [-h HOT] [-r ROUNDS] [-c CGROUP] FILE
+ *
+ * FILE has PAGES, or is made so; HOT of them are read as hits.
+ */
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hole.h"
+
+#define SETCACHE	"/sys/kernel/mm/mcube/setcache/"
+#define PIECE		(16 * PAGE)
+/* MiB of the sets: few pages of the hot file in each set, and much less than the file. */
+#define SIZE_HITS	"64"
+#define SIZE_MISSES	"4"
+
+static const char usage[] =
+	"usage: setcachecost [-n PAGES] [-h HOT] [-r ROUNDS] [-c CGROUP] FILE\n";
+
+static unsigned long pages = 8192, hot = 2048, rounds = 6;
+static const char *cgroup = "/sys/fs/cgroup/cost", *name;
+static char *buf, scratch[2 * PAGE];
+static int buffered, direct;
+
+static void put(const char *folder, const char *file, const char *value)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		die(path);
+	close(fd);
+}
+
+static unsigned long stat_of(const char *file)
+{
+	char path[256], text[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), SETCACHE "stats/%s", file);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		die(path);
+	close(fd);
+	return strtoul(text, NULL, 10);
+}
+
+/* A RAM disk copies by memcpy(), arch/x86/lib/memcpy_64.S: 32 bytes in 12 instructions. */
+static unsigned long device_count(char *to, const char *from)
+{
+	unsigned int a, b, c, d;
+	unsigned long start, left = PAGE / 32;
+
+	if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1U << 4)
+		return movsb_count(to, from, PAGE) - movsb_count(to, from, 0);
+	start = now();
+	asm volatile("1:\tdec %0\n"
+		     "\t.rept 4\n"
+		     "\tmovq (%1), %%r8\n"
+		     "\t.endr\n"
+		     "\tlea 32(%1), %1\n"
+		     "\t.rept 4\n"
+		     "\tmovq %%r8, (%2)\n"
+		     "\t.endr\n"
+		     "\tlea 32(%2), %2\n"
+		     "\tjnz 1b"
+		     : "+r"(left), "+r"(from), "+r"(to) : : "memory", "cc", "r8");
+	return now() - start;
+}
+
+/* A pass through the first @nr pages in a random order. */
+static void pass(int fd, const unsigned int *order, unsigned long nr,
+		 unsigned long piece)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr * PAGE / piece; i++)
+		if (pread(fd, buf, piece, order[i] * piece) != (ssize_t)piece)
+			die("pread");
+}
+
+/* Passes by pages and by pieces; a pass that is not counted comes first. */
+static void count(const char *what, int fd, unsigned long nr)
+{
+	static const struct {
+		const char *name;
+		unsigned long piece;
+	} kinds[] = { { "4k", PAGE }, { "64k", PIECE } };
+	unsigned long start, k, i;
+
+	for (k = 0; k < 2; k++) {
+		unsigned int *order = shuffled(nr * PAGE / kinds[k].piece);
+
+		pass(fd, order, nr, kinds[k].piece);
+		for (i = 0; i < rounds; i++) {
+			start = now();
+			pass(fd, order, nr, kinds[k].piece);
+			printf("%s%s %lu\n", what, kinds[k].name,
+			       (now() - start) * 1000 / nr);
+		}
+		free(order);
+	}
+}
+
+/* As count(), from page sets; a counter has to grow by all pages of all passes. */
+static void count_sets(const char *what, unsigned long nr, const char *counter)
+{
+	unsigned long before = stat_of(counter), got, want = 2 * (rounds + 1) * nr;
+
+	count(what, buffered, nr);
+	got = stat_of(counter) - before;
+	/* The first pass fills what the others hit. */
+	if (got + nr >= want && got <= want)
+		return;
+	fprintf(stderr, "setcachecost: %s: %lu %s, expected %lu\n", what, got, counter, want);
+	exit(1);
+}
+
+static void drop(void)
+{
+	sync();
+	put("/proc/sys/vm", "drop_caches", "3");
+}
+
+static void open_files(void)
+{
+	struct stat st;
+	unsigned long i;
+
+	buffered = open(name, O_RDWR | O_CREAT, 0600);
+	if (buffered < 0 || fstat(buffered, &st))
+		die(name);
+	if (S_ISREG(st.st_mode)) {
+		memset(buf, 1, PIECE);
+		for (i = 0; i < pages * PAGE; i += PIECE)
+			if (pwrite(buffered, buf, PIECE, i) != (ssize_t)PIECE)
+				die("pwrite");
+	}
+	if (posix_fadvise(buffered, 0, 0, POSIX_FADV_RANDOM))
+		die("posix_fadvise");
+	direct = open(name, O_RDONLY | O_DIRECT);
+	if (direct < 0)
+		die("O_DIRECT");
+	drop();
+}
+
+static void all_kinds(void)
+{
+	count("pagecache.hit", buffered, hot);
+	drop();
+	put(cgroup, "cgroup.procs", "0");
+	count("pagecache.miss", buffered, pages);
+	put("/sys/fs/cgroup", "cgroup.procs", "0");
+	drop();
+	count("direct.miss", direct, pages);
+	put(SETCACHE, "size_mib", SIZE_HITS);
+	put(SETCACHE, "mode", "random");
+	count_sets("setcache.hit", hot, "hits");
+	put(SETCACHE, "size_mib", SIZE_MISSES);
+	count_sets("setcache.miss", pages, "fills");
+	put(SETCACHE, "mode", "off");
+}
+
+int main(int argc, char **argv)
+{
+	int opt, i;
+
+	while ((opt = getopt(argc, argv, "n:h:r:c:")) != -1) {
+		if (opt == 'n')
+			pages = strtoul(optarg, NULL, 0);
+		else if (opt == 'h')
+			hot = strtoul(optarg, NULL, 0);
+		else if (opt == 'r')
+			rounds = strtoul(optarg, NULL, 0);
+		else if (opt == 'c')
+			cgroup = optarg;
+		else
+			goto usage;
+	}
+	if (optind + 1 != argc || !rounds || !hot || hot > pages || pages % 16 || hot % 16)
+		goto usage;
+	name = argv[optind];
+	if (posix_memalign((void **)&buf, PAGE, PIECE))
+		die("posix_memalign");
+	memset(buf, 1, PIECE);
+	memset(scratch, 1, sizeof(scratch));
+	icount_begin();
+	for (i = 0; i < 3; i++)
+		printf("copy %lu\n", copy_count(buf, scratch));
+	for (i = 0; i < 3; i++)
+		printf("device %lu\n", device_count(buf, scratch));
+	open_files();
+	all_kinds();
+	return 0;
+
+usage:
+	fputs(usage, stderr);
+	return 2;
+}
