@@ -69,7 +69,7 @@ int setcache_set_mode(enum setcache_mode mode)
  * @mib: its pages, in MiB.
  *
  * Context: process, sleeps.
- * Return: 0; -ENOMEM or -EINTR, and the pool may have another size than before.
+ * Return: 0; -ENOMEM or -EINTR.  After an error the size is as before.
  */
 int setcache_set_size(u32 mib)
 {
@@ -77,11 +77,10 @@ int setcache_set_size(u32 mib)
 
 	if (ret)
 		return ret;
-	if (setcache_config.mode) {
+	if (setcache_config.mode)
 		ret = setcache_pool_resize(mib * SETCACHE_SETS_PER_MIB);
-		mib = max(setcache_table.nr / SETCACHE_SETS_PER_MIB, 1U);
-	}
-	WRITE_ONCE(setcache_config.size, mib);
+	if (!ret)
+		WRITE_ONCE(setcache_config.size, mib);
 	mutex_unlock(&config_lock);
 	return ret;
 }

@@ -298,15 +298,19 @@ int setcache_pool_create(u32 nr)
  * @nr: number of sets, as for setcache_pool_create().
  *
  * Context: process, sleeps.
- * Return: 0; -ENOMEM or -EINTR, and the pool has become larger, but not as large.
+ * Return: 0; -ENOMEM or -EINTR, and the pool is as large as before.
  */
 int setcache_pool_resize(u32 nr)
 {
+	u32 old;
 	int ret;
 
 	guard(mutex)(&setcache_table_lock);
+	old = setcache_table.nr;
 	shrink(nr);
 	ret = grow(nr);
+	if (ret)
+		shrink(old);
 	trace_mcube_setcache_size(setcache_table.nr, setcache_table.moved,
 				  setcache_table.dropped);
 	return ret;

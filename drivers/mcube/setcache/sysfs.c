@@ -95,8 +95,7 @@ static ssize_t size_mib_store(struct kobject *kobj, struct kobj_attribute *attr,
 	}
 	ret = setcache_set_size(mib);
 	if (ret == -ENOMEM)
-		pr_warn_ratelimited("setcache/size_mib: there is memory for %u MiB only\n",
-				    READ_ONCE(setcache_config.size));
+		pr_warn_ratelimited("setcache/size_mib: no memory for %u MiB\n", mib);
 	return ret ?: count;
 }
 
