@@ -120,7 +120,8 @@ def stress(minutes, nodes, mem, flavor="debug"):
                   programs=["stress-ng", "timeout", "numactl"], drives=[disk(name)],
                   allow=os.environ.get("STRESS_ALLOW"))
     guest.root.file(STRESS.with_name("stress_accounts.sh"), "mcube/stress_accounts.sh")
-    module(guest.root, "rocs", flavor)
+    for room in ("rocs", "setcache"):
+        module(guest.root, room, flavor)
     result = guest.run(STRESS, name, timeout=minutes * 60 + 420,
                        env={"MINUTES": f"{minutes:g}", "NODES": nodes, "MEM": mem, "LIB": "/mcube",
                             # six sets of stressors in a short run

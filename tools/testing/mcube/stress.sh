@@ -12,7 +12,9 @@
 # dropped, and pages are soft offlined. All the time the mcube allocator goes on
 # and off, with other fill orders, container orders, maps and hints. ROCS goes on
 # and off, and its module comes and goes; the clock and page faults stand in for a PMU.
-# UBM goes on and off while a file is read in memory cgroups that come and go.
+# UBM goes on and off while a file is read in memory cgroups that come and go.  Page sets
+# go on and off, with other sizes and policies, and their module comes and goes, while a
+# file is read, written and truncated.
 #
 # At the end the allocator is off, all settings are restored, and the kernel's
 # memory must add up.  The verdict is one KTAP result: no splat (taint flags,
@@ -32,7 +34,9 @@ ALLOC=$MCUBE/alloc
 SRM=$MCUBE/srm
 ROCS=$MCUBE/rocs
 UBM=$MCUBE/ubm
+SETCACHE=$MCUBE/setcache
 MODULE=/lib/modules/mcube_rocs.ko
+SETCACHE_MODULE=/lib/modules/mcube_setcache.ko
 HINT=/sys/kernel/debug/mcube/hint
 CG=/sys/fs/cgroup
 MEM=/sys/devices/system/memory
@@ -200,6 +204,53 @@ loop_ubm()
 	done
 	put 0 $UBM/enabled
 	rm -f "$DISK/mcube-ubm"
+}
+
+# Reads and direct writes of one file, with mode "all" by page sets; a page has a text of
+# its own, so a page in the place of another is seen.
+setcache_file()
+{
+	f=$DISK/mcube-setcache
+	awk 'BEGIN { for (i = 0; i < 16384; i++) printf "page set %06d\n", i }' > "$f.good"
+	cp "$f.good" "$f"
+	while running; do
+		case $(rnd 4) in
+		0)	dd if="$f.good" of="$f" bs=4k conv=notrunc oflag=direct ;;
+		1)	: > "$f"
+			cp "$f.good" "$f" ;;
+		2)	dd if="$f.good" of="$f" bs=4k conv=notrunc,fsync
+			put 1 /proc/sys/vm/drop_caches ;;
+		esac || until cp "$f.good" "$f" || ! running; do
+			# The disk may be full.
+			sleep 0.5
+		done
+		running || break
+		cmp "$f.good" "$f"
+		# A comparison that was killed says nothing.
+		case $? in
+		0) echo >> "$WORK/count.setcache" ;;
+		1) echo >> "$WORK/count.setcache-wrong" ;;
+		esac
+	done
+	rm -f "$f" "$f.good"
+}
+
+loop_setcache()
+{
+	[ -e $SETCACHE_MODULE ] || return
+	setcache_file &
+	while running; do
+		[ -e $SETCACHE/mode ] || insmod $SETCACHE_MODULE || break
+		put "$(pick 1 2 4)" $SETCACHE/size_mib
+		put "$(pick lru lfu nrlfu s3fifo)" $SETCACHE/policy
+		put "$(pick off random all all)" $SETCACHE/mode
+		cat $SETCACHE/stats/* /sys/kernel/debug/mcube/setcache/sets > /dev/null
+		sleep "$(pick 0.02 0.1 0.5)"
+		[ "$(rnd 8)" -gt 0 ] || ! rmmod mcube_setcache ||
+			echo >> "$WORK/count.setcache-unloaded"
+	done
+	wait
+	rmmod mcube_setcache
 }
 
 loop_hint()
@@ -473,7 +524,7 @@ note "before: managed free mcube pcp known = $before"
 
 fault_setup 5
 loops=
-for loop in allocator rocs ubm hint memory cpu compact thp memcg cpuset faults caches; do
+for loop in allocator rocs ubm setcache hint memory cpu compact thp memcg cpuset faults caches; do
 	# Output is discarded, as the shell would report each process that is
 	# killed
 	loop_$loop > /dev/null 2>&1 &
@@ -555,7 +606,8 @@ put never /sys/kernel/mm/transparent_hugepage/shmem_enabled
 put 0 /proc/sys/vm/nr_hugepages
 put none $HINT
 note "$slices slices, $odd ended oddly"
-for c in memory given-up cpu memcg cpuset faults soft rocs rocs-unloaded ubm; do
+for c in memory given-up cpu memcg cpuset faults soft rocs rocs-unloaded ubm setcache \
+	setcache-unloaded setcache-wrong; do
 	[ -e "$WORK/count.$c" ] && note "$c: $(wc -l < "$WORK/count.$c") times"
 done
 [ -e "$WORK/rocs-moved" ] && note "rocs/stats/moved_in: $(awk '{ n += $1 }
@@ -574,6 +626,8 @@ ipcs -m 2>/dev/null | awk '$2 ~ /^[0-9]+$/ { print $2 }' | while read -r id; do
 	ipcrm -m "$id" 2>/dev/null
 done
 [ -n "$mounted" ] && rm -rf "$DISK"/tmp-stress-ng* && umount "$DISK"
+stale=
+[ ! -e "$WORK/count.setcache-wrong" ] || stale=y
 rm -rf "$WORK"
 
 after=$(settle)
@@ -602,6 +656,8 @@ splat=$(dmesg | grep -v 'BUG: KCSAN:' |
 [ -z "$splat" ] || complain "$splat"
 [ -z "$late" ] || complain "did not end:$late"
 [ ! -e $ROCS ] || [ ! -e $MODULE ] || complain "mcube_rocs is still loaded"
+[ -z "$stale" ] || complain "page sets gave wrong data"
+[ ! -e $SETCACHE ] || [ ! -e $SETCACHE_MODULE ] || complain "mcube_setcache is still loaded"
 [ $slices -gt 0 ] || complain "there was no stress"
 
 if [ -n "$why" ]; then
