@@ -26,11 +26,11 @@
 #include "fuzz_steps.h"
 #include "input_lib.h"
 #include "rocs_lib.h"
+#include "setcache_lib.h"
 #include "srm_lib.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
 #define CPUS		"/sys/devices/system/cpu"
-#define FAIL		"/proc/self/make-it-fail"
 #define BLOCKS		8
 
 #define ERROR(e)	((e) < 64 ? 1ULL << (e) : NOT_SUPPORTED)
@@ -83,12 +83,16 @@ static const char * const sampled[] = {
 
 static const char * const models[] = { "histogram", "belady", NULL };
 static const char * const min_runs[] = { "1", "8", "4096", NULL };
+static const char * const read_modes[] = { "off", "random", "all", "all", NULL };
+static const char * const policies[] = { "lru", "lfu", "nrlfu", "s3fifo", NULL };
+static const char * const sizes[] = { "1", "2", "3", "8", NULL };
 
 static const char * const no_order[] = { "8", "11", "64", "4294967295", NULL };
 static const char * const no_tl[] = { "0", "4097", "65536", "4294967295", NULL };
 static const char * const no_group_order[] = { "5", "255", "Auto", "auto auto", NULL };
 static const char * const no_share[] = { "65", "255", "4294967295", NULL };
 static const char * const no_number[] = { "100000001", "4294967295", "x", NULL };
+static const char * const no_size[] = { "0", "1048576", "4294967295", NULL };
 static const char * const no_choice[] = { "0", "none", "[paper]", "shuffle stateless", NULL };
 static const char * const no_pids[] = { "0", "2", "-1", "1 x", "4194304", NULL };
 static const char * const no_cgroup[] = { "/mcube-none", "mcube-none", "/../..", NULL };
@@ -138,6 +142,9 @@ static const struct control {
 	{ MCUBE_UBM UBM_MG_MODEL, 1, NULL, NULL, models, no_choice, 0 },
 	{ MCUBE_UBM UBM_MIN_RUN, 1, NULL, NULL, min_runs, no_tl, 0 },
 	{ MCUBE_UBM "guard", 1, NULL, NULL, switches, input_bad_switch, 0 },
+	{ MCUBE_SETCACHE "mode", 4, NULL, NULL, read_modes, no_choice, ERROR(ENOMEM) },
+	{ MCUBE_SETCACHE "policy", 1, NULL, NULL, policies, no_choice, 0 },
+	{ MCUBE_SETCACHE "size_mib", 2, NULL, NULL, sizes, no_size, ERROR(ENOMEM) },
 	/* With the events as after loading, on a machine without PMU: ENXIO. */
 	{ MCUBE_ROCS "enabled", 4, MCUBE_ALLOC "enabled", "1", switches,
 	  input_bad_switch, ERROR(ENXIO) | ERROR(ENODEV) | ERROR(EOPNOTSUPP) | ERROR(ERANGE) },
@@ -186,7 +193,7 @@ struct writer {
 /* Read by the writers. */
 static char blocks[BLOCKS][96];
 static int nr_blocks;
-static bool verbose, rocs_loaded;
+static bool verbose, rocs_loaded, setcache_loaded;
 
 static unsigned int below(uint64_t *rnd, unsigned int n)
 {
@@ -209,7 +216,9 @@ static const char *any(uint64_t *rnd, const char * const *list)
 
 static bool is_there(const struct control *c)
 {
-	return rocs_loaded || strncmp(c->path, MCUBE_ROCS, strlen(MCUBE_ROCS));
+	if (!strncmp(c->path, MCUBE_ROCS, strlen(MCUBE_ROCS)))
+		return rocs_loaded;
+	return setcache_loaded || strncmp(c->path, MCUBE_SETCACHE, strlen(MCUBE_SETCACHE));
 }
 
 static const struct control *any_control(struct writer *w)
@@ -521,7 +530,7 @@ void fuzz_write(uint64_t seed, bool alone, const char *dir)
 	sigaction(SIGALRM, &wake, NULL);
 	snprintf(file, sizeof(file), "%s/mcube-fuzz-%d", dir, getpid());
 	w.file = file;
-	w.fail = open(FAIL, O_WRONLY | O_CLOEXEC);
+	w.fail = open(MCUBE_FAIL, O_WRONLY | O_CLOEXEC);
 	for (step = 0; step < FUZZ_STEPS && !w.wrong; step++) {
 		n = below(&w.rnd, 100);
 		for (i = 0; n >= steps[i].weight; i++)
@@ -559,29 +568,6 @@ static void find_blocks(void)
 	}
 }
 
-/* Allocations fail for a process that asks for it, one in ten. */
-static void set_faults(const char *probability)
-{
-	static const char * const kinds[] = { "fail_page_alloc", "failslab", NULL };
-	static const char * const settings[][2] = {
-		{ "verbose", "0" }, { "task-filter", "Y" },
-		{ "ignore-gfp-wait", "N" }, { "min-order", "0" },
-		{ "interval", "1" }, { "times", "-1" },
-	};
-	char path[128];
-	size_t i, k;
-
-	for (k = 0; kinds[k]; k++) {
-		for (i = 0; i < ARRAY_SIZE(settings); i++) {
-			snprintf(path, sizeof(path), DEBUGFS "%s/%s", kinds[k],
-				 settings[i][0]);
-			mcube_write(path, settings[i][1]);
-		}
-		snprintf(path, sizeof(path), DEBUGFS "%s/probability", kinds[k]);
-		mcube_write(path, probability);
-	}
-}
-
 void fuzz_restore(void)
 {
 	unsigned int cpus = get_nprocs_conf(), cpu, try;
@@ -606,14 +592,19 @@ void fuzz_begin(void)
 {
 	verbose = mcube_env("MCUBE_FUZZ_VERBOSE", 0);
 	rocs_loaded = !rocs_unusable();
+	setcache_loaded = !setcache_unusable();
+	/* The default takes a large part of the memory. */
+	mcube_write(MCUBE_SETCACHE "size_mib", "8");
 	find_blocks();
-	set_faults("10");
+	mcube_faults("10");
 }
 
 void fuzz_end(void)
 {
-	set_faults("0");
+	mcube_faults("0");
 	fuzz_restore();
+	if (!setcache_unusable())
+		setcache_defaults();
 	if (rocs_unusable())
 		return;
 	mcube_write(MCUBE_ROCS "enabled", "0");

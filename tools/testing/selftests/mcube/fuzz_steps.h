@@ -13,7 +13,7 @@
 #define FUZZ_THP	"/sys/kernel/mm/transparent_hugepage/enabled"
 
 /*
- * Load mcube_rocs if its file is there, look for memory blocks, and let allocations fail
+ * Load the modules whose files are there, look for memory blocks, and let allocations fail
  * for a task that asks for failures.
  */
 void fuzz_begin(void);

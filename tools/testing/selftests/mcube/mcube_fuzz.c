@@ -38,12 +38,13 @@
 
 #include "../kselftest_harness.h"
 #include "fuzz_steps.h"
+#include "setcache_lib.h"
 #include "srm_lib.h"
 #include "ubm_lib.h"
 
 #define MOUNT		"/tmp/mcube-fuzz"
 #define WRITERS		3
-#define COUNTERS	64
+#define COUNTERS	96
 /* Pages that may differ: vmalloc areas, buffers of drivers and the like. */
 #define SLACK		512
 
@@ -70,6 +71,9 @@ static const char *all_off(void)
 	if (mcube_write(MCUBE_UBM "enabled", "0") &&
 	    mcube_exists(MCUBE_UBM "enabled"))
 		return "ubm/enabled refuses 0";
+	if (mcube_write(MCUBE_SETCACHE "mode", "off") &&
+	    mcube_exists(MCUBE_SETCACHE "mode"))
+		return "setcache/mode refuses off";
 	if (mcube_off() || mcube_read_num(MCUBE_ALLOC "enabled"))
 		return "alloc/enabled refuses 0";
 	if (mcube_exists(MCUBE_SRM "enabled") &&
@@ -241,6 +245,7 @@ FIXTURE_SETUP(mcube_fuzz)
 				      MCUBE_TEST_BANKS));
 		mcube_write(MCUBE_SRM "enabled", "1");
 		mcube_write(MCUBE_UBM "enabled", "1");
+		mcube_write(MCUBE_SETCACHE "mode", "all");
 		ASSERT_EQ(0, mcube_load_once(MCUBE_FORK, NULL, 256, FUZZ_PAGES));
 		ASSERT_EQ(0, mcube_load_once(MCUBE_FILE, self->dir, 256, FUZZ_PAGES));
 	}

@@ -155,6 +155,10 @@ long mcube_load_once(enum mcube_work kind, const char *dir, uint64_t tag,
 		     size_t pages);
 uint64_t mcube_random(uint64_t *state);
 
+/* A process that writes 1 to MCUBE_FAIL asks for failing allocations. */
+#define MCUBE_FAIL	"/proc/self/make-it-fail"
+
+void mcube_faults(const char *probability);
 double mcube_now(void);
 long mcube_env(const char *name, long fallback);
 
