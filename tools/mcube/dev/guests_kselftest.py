@@ -75,7 +75,7 @@ DISKS = re.compile(r"(srm|ubm|setcache)_(?!input)|alloc_(toggle|mobility)|rocs_m
 # These load the module mcube_rocs.
 ROCS = re.compile(r"rocs_|mcube_fuzz")
 # These load the module mcube_setcache.
-SETCACHE = re.compile(r"setcache_")
+SETCACHE = re.compile(r"setcache_|mcube_fuzz")
 
 
 def install():

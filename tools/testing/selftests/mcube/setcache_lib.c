@@ -149,6 +149,20 @@ int setcache_end(struct setcache_setup *s)
 	return ret;
 }
 
+/* Write stamps to pages, to the disk; no page stays in the page cache. */
+int setcache_write(int fd, unsigned int pages, uint32_t number)
+{
+	char buf[PAGE_SIZE_];
+	unsigned int i;
+
+	for (i = 0; i < pages; i++) {
+		stamp_fill(buf, i, number);
+		if (pwrite(fd, buf, sizeof(buf), i * PAGE_SIZE_) != sizeof(buf))
+			return -errno;
+	}
+	return fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) ? -errno : 0;
+}
+
 /* The caller holds the page. */
 uint32_t stamp_begin(struct stamped *s, bool zero)
 {

@@ -33,6 +33,7 @@ const char *setcache_begin(struct setcache_setup *s, enum setcache_place place,
 int setcache_end(struct setcache_setup *s);
 int setcache_attach(struct setcache_setup *s, const char *file);
 int setcache_detach(struct setcache_setup *s);
+int setcache_write(int fd, unsigned int pages, uint32_t number);
 
 /**
  * struct stamped - a page of the file, in memory that processes share

@@ -34,20 +34,6 @@ FIXTURE_VARIANT_ADD(setcache_life, ext4) { .place = ON_EXT4 };
 FIXTURE_VARIANT_ADD(setcache_life, xfs) { .place = ON_XFS };
 FIXTURE_VARIANT_ADD(setcache_life, block_device) { .place = ON_BLOCK_DEVICE };
 
-/* Write stamps to all pages, to the disk; no page stays in the page cache. */
-static int write_all(int fd, unsigned int pages, uint32_t number)
-{
-	char buf[PAGE_SIZE_];
-	unsigned int i;
-
-	for (i = 0; i < pages; i++) {
-		stamp_fill(buf, i, number);
-		if (pwrite(fd, buf, sizeof(buf), i * PAGE_SIZE_) != sizeof(buf))
-			return -errno;
-	}
-	return fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) ? -errno : 0;
-}
-
 FIXTURE_SETUP(setcache_life)
 {
 	const char *why = setcache_begin(&self->setup, variant->place, MANY);
@@ -64,7 +50,7 @@ FIXTURE_SETUP(setcache_life)
 	ASSERT_NE(MAP_FAILED, self->buf);
 	/* A page fault in a copy would count a page twice. */
 	memset(self->buf, 0, 64 * PAGE_SIZE_);
-	ASSERT_EQ(0, write_all(self->fd, MANY, 1));
+	ASSERT_EQ(0, setcache_write(self->fd, MANY, 1));
 	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
 }
@@ -137,7 +123,7 @@ TEST_F_TIMEOUT(setcache_life, pages_come_in_once, 120)
 TEST_F_TIMEOUT(setcache_life, written_pages_leave, 120)
 {
 	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 1));
-	EXPECT_EQ(0, write_all(self->fd, 32, 2));
+	EXPECT_EQ(0, setcache_write(self->fd, 32, 2));
 	counts(&self->hits, &self->fills);
 	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 32, 1, 2));
 	EXPECT_COUNTS(0, 32);
@@ -298,7 +284,7 @@ FIXTURE_SETUP(setcache_device)
 	snprintf(self->other, sizeof(self->other), "%s-other", self->setup.backing);
 	fd = open(self->other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, write_all(fd, MANY, 7));
+	ASSERT_EQ(0, setcache_write(fd, MANY, 7));
 	close(fd);
 	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
 }
@@ -315,7 +301,7 @@ static int read_old_and_new(struct setcache_setup *s, const char *other, char *b
 	int fd = open(s->loop, O_RDWR | O_CLOEXEC), bad;
 
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-	bad = write_all(fd, 16, 1) || wrong(fd, buf, 0, 16, 1, 1) ||
+	bad = setcache_write(fd, 16, 1) || wrong(fd, buf, 0, 16, 1, 1) ||
 	      wrong(fd, buf, 0, 16, 1, 1);
 	close(fd);
 	if (bad || setcache_detach(s) || setcache_attach(s, other))
@@ -339,6 +325,82 @@ TEST_F_TIMEOUT(setcache_device, closed_by_all_control, 60)
 	/* Without the hooks of closing and of dropping, all 16 pages are old. */
 	ASSERT_EQ(0, mcube_write(SETCACHE_SKIP, "0x50"));
 	EXPECT_EQ(16, read_old_and_new(&self->setup, self->other, self->buf));
+}
+
+/*
+ * A direct write that fails in the middle has changed the file, and no hook comes after
+ * it: the pages have left their sets before.
+ */
+FIXTURE(setcache_failed_write) {
+	struct setcache_setup setup;
+	char *buf, *disk;
+};
+
+FIXTURE_VARIANT(setcache_failed_write) {
+	enum setcache_place place;
+};
+
+FIXTURE_VARIANT_ADD(setcache_failed_write, ext4) { .place = ON_EXT4 };
+FIXTURE_VARIANT_ADD(setcache_failed_write, xfs) { .place = ON_XFS };
+
+FIXTURE_SETUP(setcache_failed_write)
+{
+	const char *why = setcache_begin(&self->setup, variant->place, MANY);
+
+	if (why)
+		SKIP(return, "%s", why);
+	self->buf = mmap(NULL, 16 * PAGE_SIZE_, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->buf);
+	self->disk = aligned_alloc(PAGE_SIZE_, 16 * PAGE_SIZE_);
+	ASSERT_NE(NULL, self->disk);
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
+}
+
+FIXTURE_TEARDOWN_PARENT(setcache_failed_write)
+{
+	EXPECT_EQ(0, setcache_end(&self->setup));
+}
+
+/* Pages that read otherwise than they are on the disk, of 8 that have changed; or -1. */
+static int differing_pages(const char *path, char *buf, char *disk)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC), direct, i, changed = 0, bad = 0;
+	struct stamped s = { .begun = 2, .done = 2 };
+
+	direct = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	if (fd < 0 || direct < 0 || setcache_write(fd, 16, 1) ||
+	    posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) || wrong(fd, buf, 0, 16, 16, 1))
+		return -1;
+	for (i = 0; i < 8; i++)
+		stamp_fill(buf + i * PAGE_SIZE_, i, 2);
+	if (mprotect(buf + 8 * PAGE_SIZE_, 8 * PAGE_SIZE_, PROT_NONE) ||
+	    pwrite(direct, buf, 16 * PAGE_SIZE_, 0) != -1 || errno != EFAULT ||
+	    mprotect(buf + 8 * PAGE_SIZE_, 8 * PAGE_SIZE_, PROT_READ | PROT_WRITE) ||
+	    pread(fd, buf, 16 * PAGE_SIZE_, 0) != 16 * PAGE_SIZE_ ||
+	    pread(direct, disk, 16 * PAGE_SIZE_, 0) != 16 * PAGE_SIZE_)
+		return -1;
+	for (i = 0; i < 8; i++)
+		changed += stamp_is_current(&s, i, 2, disk + i * PAGE_SIZE_, 0, PAGE_SIZE_);
+	for (i = 0; i < 16; i++)
+		bad += !!memcmp(buf + i * PAGE_SIZE_, disk + i * PAGE_SIZE_, PAGE_SIZE_);
+	close(direct);
+	close(fd);
+	return changed == 8 ? bad : -1;
+}
+
+TEST_F_TIMEOUT(setcache_failed_write, reads_as_on_the_disk, 60)
+{
+	EXPECT_EQ(0, differing_pages(self->setup.file, self->buf, self->disk));
+}
+
+TEST_F_TIMEOUT(setcache_failed_write, control, 60)
+{
+	if (!mcube_exists(SETCACHE_SKIP))
+		SKIP(return, "no CONFIG_MCUBE_SETCACHE_BREAK");
+	/* Without the hook before the write alone. */
+	ASSERT_EQ(0, mcube_write(SETCACHE_SKIP, "0x4"));
+	EXPECT_EQ(8, differing_pages(self->setup.file, self->buf, self->disk));
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page sets when things fail: allocations, memory, processes that are killed, and a file
+ * system that is unmounted.  Readers get an error or the right data, nothing stays pinned,
+ * and the pool can shrink and go.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "../kselftest_harness.h"
+#include "setcache_lib.h"
+
+#define PAGES		512U	/* more than a pool of 1 MiB has */
+#define READERS		3U
+#define WRONG		1	/* exit status of a reader: wrong data, or another error */
+
+FIXTURE(setcache_faults) {
+	struct setcache_setup setup;
+};
+
+FIXTURE_VARIANT(setcache_faults) {
+	enum setcache_place place;
+};
+
+FIXTURE_VARIANT_ADD(setcache_faults, ext4) { .place = ON_EXT4 };
+FIXTURE_VARIANT_ADD(setcache_faults, xfs) { .place = ON_XFS };
+
+/* Write all pages; no page is in the page cache. */
+static int fill_file(const char *path, uint32_t number)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? -errno : setcache_write(fd, PAGES, number);
+
+	close(fd);
+	return ret;
+}
+
+FIXTURE_SETUP(setcache_faults)
+{
+	const char *why = setcache_begin(&self->setup, variant->place, PAGES);
+
+	if (why)
+		SKIP(return, "%s", why);
+	ASSERT_EQ(0, fill_file(self->setup.file, 1));
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
+}
+
+FIXTURE_TEARDOWN_PARENT(setcache_faults)
+{
+	mcube_faults("0");
+	EXPECT_EQ(0, setcache_end(&self->setup));
+}
+
+/*
+ * Read at random, 8 pages at a time, so often or until killed; exits with %WRONG after
+ * wrong data or an error that is not @allowed.
+ */
+static pid_t start_reader(const char *path, unsigned int seed, long times, uint32_t number,
+			  int allowed)
+{
+	struct stamped s = { .begun = number, .done = number };
+	uint64_t state = seed * 7919 + 1;
+	unsigned int first, i;
+	pid_t pid = fork();
+	ssize_t got;
+	char *buf;
+	int fd;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	buf = malloc(8 * PAGE_SIZE_);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!buf || fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM))
+		_exit(WRONG);
+	if (allowed && mcube_write(MCUBE_FAIL, "1"))
+		_exit(WRONG);
+	while (times--) {
+		first = mcube_random(&state) % (PAGES - 8);
+		got = pread(fd, buf, 8 * PAGE_SIZE_, first * PAGE_SIZE_);
+		if (got < 0 && errno != allowed && errno != EIO)
+			_exit(WRONG);
+		if (got < 0 && !allowed)
+			_exit(WRONG);
+		for (i = 0; (ssize_t)(i * PAGE_SIZE_) < got; i++)
+			if (!stamp_is_current(&s, first + i, number, buf + i * PAGE_SIZE_, 0,
+					      PAGE_SIZE_))
+				_exit(WRONG);
+	}
+	_exit(0);
+}
+
+static bool ended_well(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+static bool was_killed(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
+}
+
+/* Pages are right, no way is in use, and the pool shrinks and goes. */
+static void expect_sound(struct __test_metadata *_metadata, const char *path,
+			 uint32_t number)
+{
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "4"));
+	EXPECT_TRUE(ended_well(start_reader(path, 99, 300, number, 0)));
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "off"));
+	EXPECT_EQ(0, setcache_unload());
+	EXPECT_EQ(0, setcache_load());
+}
+
+TEST_F_TIMEOUT(setcache_faults, readers_are_killed, 120)
+{
+	long before = setcache_stat("fills");
+	pid_t pid[READERS];
+	unsigned int i, j;
+
+	for (i = 0; i < 40; i++) {
+		for (j = 0; j < READERS; j++)
+			pid[j] = start_reader(self->setup.file, i * READERS + j, -1, 1, 0);
+		usleep(2000 + i * 500);
+		for (j = 0; j < READERS; j++)
+			EXPECT_TRUE(was_killed(pid[j]));
+	}
+	/* They were killed while pages came in. */
+	EXPECT_LT(40 * READERS, setcache_stat("fills") - before);
+	expect_sound(_metadata, self->setup.file, 1);
+}
+
+TEST_F_TIMEOUT(setcache_faults, allocations_fail, 120)
+{
+	long before = setcache_stat("errors");
+	pid_t pid[READERS];
+	unsigned int i;
+
+	if (!mcube_exists("/sys/kernel/debug/failslab") || !mcube_exists(MCUBE_FAIL))
+		SKIP(return, "no CONFIG_FAILSLAB");
+	mcube_faults("10");
+	for (i = 0; i < READERS; i++)
+		pid[i] = start_reader(self->setup.file, i, 500, 1, ENOMEM);
+	for (i = 0; i < READERS; i++)
+		EXPECT_TRUE(ended_well(pid[i]));
+	mcube_faults("0");
+	TH_LOG("%ld pages failed", setcache_stat("errors") - before);
+	expect_sound(_metadata, self->setup.file, 1);
+}
+
+TEST_F_TIMEOUT(setcache_faults, memory_is_exhausted, 240)
+{
+	pid_t pid[READERS], hog;
+	unsigned int i;
+	char *memory;
+
+	for (i = 0; i < READERS; i++)
+		pid[i] = start_reader(self->setup.file, i, -1, 1, 0);
+	hog = fork();
+	if (!hog) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (mcube_write("/proc/self/oom_score_adj", "1000"))
+			_exit(WRONG);
+		for (;;) {
+			memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+			if (memory == MAP_FAILED)
+				_exit(0);
+		}
+	}
+	/* Killed by the kernel. */
+	EXPECT_FALSE(ended_well(hog));
+	for (i = 0; i < READERS; i++)
+		EXPECT_TRUE(was_killed(pid[i]));
+	expect_sound(_metadata, self->setup.file, 1);
+}
+
+TEST_F_TIMEOUT(setcache_faults, unmounted_under_load, 120)
+{
+	unsigned int i, round;
+	pid_t pid[READERS];
+
+	if (!self->setup.mounted)
+		SKIP(return, "the test did not mount the file system");
+	for (round = 1; round <= 5; round++) {
+		for (i = 0; i < READERS; i++)
+			pid[i] = start_reader(self->setup.file, i, -1, round, 0);
+		usleep(100000);
+		EXPECT_EQ(-1, umount(SETCACHE_MOUNT));
+		EXPECT_EQ(EBUSY, errno);
+		for (i = 0; i < READERS; i++)
+			EXPECT_TRUE(was_killed(pid[i]));
+		ASSERT_EQ(0, umount(SETCACHE_MOUNT));
+		ASSERT_NE(NULL, variant->place == ON_XFS ?
+			  mcube_xfs(SETCACHE_MOUNT, &self->setup.mounted) :
+			  mcube_disk(SETCACHE_MOUNT, &self->setup.mounted));
+		/* The same inode, with other data. */
+		ASSERT_EQ(0, fill_file(self->setup.file, round + 1));
+	}
+	expect_sound(_metadata, self->setup.file, round);
+}
+
+TEST_HARNESS_MAIN
