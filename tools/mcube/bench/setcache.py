@@ -55,8 +55,8 @@ def arguments():
     parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared/traces",
                         help="ratio: folder of NAME.trace.gz (default: %(default)s)")
     args = parser.parse_args()
-    if args.hot > args.pages or args.hot % 16 or args.pages % 16:
-        raise Failure("pages and hot pages go by 16, and hot pages are a part of the pages")
+    if args.hot > args.pages or args.hot % 16 or args.pages % 32:
+        raise Failure("pages go by 32 and hot pages by 16, and hot pages are a part of the pages")
     return args
 
 

@@ -10,8 +10,9 @@
  *	setcache.miss	pread() of pages that are not, and all sets are full
  *
  * each of a page (4k) and of 16 pages (64k) at a time, in a random order that is always
- * the same.  A page that is missed comes again after all other pages of the file, which
- * has more pages than the cgroup or the sets.  Readahead is off, by POSIX_FADV_RANDOM.
+ * the same.  Readahead is off, by POSIX_FADV_RANDOM.  A pass for misses begins with empty
+ * caches and reads each page once.  Its first half, which has more pages than the cgroup or
+ * the sets, is not counted.
  *
  * The program counts instructions, see icount.h, and prints them per 1000 pages.  The
  * line "copy" says by how much the instruction that copies a page to the user counts
@@ -92,19 +93,25 @@ static unsigned long device_count(char *to, const char *from)
 	return now() - start;
 }
 
-/* A pass through the first @nr pages in a random order. */
-static void pass(int fd, const unsigned int *order, unsigned long nr,
-		 unsigned long piece)
+/* Read pieces @from to @to in the given order. */
+static void pass(int fd, const unsigned int *order, unsigned long piece,
+		 unsigned long from, unsigned long to)
 {
 	unsigned long i;
 
-	for (i = 0; i < nr * PAGE / piece; i++)
+	for (i = from; i < to; i++)
 		if (pread(fd, buf, piece, order[i] * piece) != (ssize_t)piece)
 			die("pread");
 }
 
-/* Passes by pages and by pieces; a pass that is not counted comes first. */
-static void count(const char *what, int fd, unsigned long nr)
+static void drop(void)
+{
+	sync();
+	put("/proc/sys/vm", "drop_caches", "3");
+}
+
+/* Passes by pages and by pieces of 16 pages: misses or, after a first pass, hits. */
+static void count(const char *what, int fd, bool hits)
 {
 	static const struct {
 		const char *name;
@@ -113,37 +120,38 @@ static void count(const char *what, int fd, unsigned long nr)
 	unsigned long start, k, i;
 
 	for (k = 0; k < 2; k++) {
-		unsigned int *order = shuffled(nr * PAGE / kinds[k].piece);
+		unsigned long piece = kinds[k].piece;
+		unsigned long all = (hits ? hot : pages) * PAGE / piece;
+		unsigned long from = hits ? 0 : all / 2;
+		unsigned int *order = shuffled(all);
 
-		pass(fd, order, nr, kinds[k].piece);
+		if (hits)
+			pass(fd, order, piece, 0, all);
 		for (i = 0; i < rounds; i++) {
+			if (!hits) {
+				drop();
+				pass(fd, order, piece, 0, from);
+			}
 			start = now();
-			pass(fd, order, nr, kinds[k].piece);
-			printf("%s%s %lu\n", what, kinds[k].name,
-			       (now() - start) * 1000 / nr);
+			pass(fd, order, piece, from, all);
+			printf("%s%s %lu\n", what, kinds[k].name, (now() - start) * 1000 /
+			       ((all - from) * piece / PAGE));
 		}
 		free(order);
 	}
 }
 
-/* As count(), from page sets; a counter has to grow by all pages of all passes. */
-static void count_sets(const char *what, unsigned long nr, const char *counter)
+/* As count(), from page sets; nothing but what is counted may come in between. */
+static void count_sets(const char *what, bool hits)
 {
-	unsigned long before = stat_of(counter), got, want = 2 * (rounds + 1) * nr;
+	unsigned long fills = stat_of("fills"), want = hits ? hot : 2 * rounds * pages;
 
-	count(what, buffered, nr);
-	got = stat_of(counter) - before;
-	/* The first pass fills what the others hit. */
-	if (got + nr >= want && got <= want)
+	count(what, buffered, hits);
+	fills = stat_of("fills") - fills;
+	if (fills == want)
 		return;
-	fprintf(stderr, "setcachecost: %s: %lu %s, expected %lu\n", what, got, counter, want);
+	fprintf(stderr, "setcachecost: %s: %lu fills, expected %lu\n", what, fills, want);
 	exit(1);
-}
-
-static void drop(void)
-{
-	sync();
-	put("/proc/sys/vm", "drop_caches", "3");
 }
 
 static void open_files(void)
@@ -170,18 +178,18 @@ static void open_files(void)
 
 static void all_kinds(void)
 {
-	count("pagecache.hit", buffered, hot);
+	count("pagecache.hit", buffered, true);
 	drop();
 	put(cgroup, "cgroup.procs", "0");
-	count("pagecache.miss", buffered, pages);
+	count("pagecache.miss", buffered, false);
 	put("/sys/fs/cgroup", "cgroup.procs", "0");
 	drop();
-	count("direct.miss", direct, pages);
+	count("direct.miss", direct, false);
 	put(SETCACHE, "size_mib", SIZE_HITS);
 	put(SETCACHE, "mode", "random");
-	count_sets("setcache.hit", hot, "hits");
+	count_sets("setcache.hit", true);
 	put(SETCACHE, "size_mib", SIZE_MISSES);
-	count_sets("setcache.miss", pages, "fills");
+	count_sets("setcache.miss", false);
 	put(SETCACHE, "mode", "off");
 }
 
@@ -201,7 +209,7 @@ int main(int argc, char **argv)
 		else
 			goto usage;
 	}
-	if (optind + 1 != argc || !rounds || !hot || hot > pages || pages % 16 || hot % 16)
+	if (optind + 1 != argc || !rounds || !hot || hot > pages || pages % 32 || hot % 16)
 		goto usage;
 	name = argv[optind];
 	if (posix_memalign((void **)&buf, PAGE, PIECE))

@@ -18,7 +18,7 @@ from .places import COPIES, PLACES, fill, setup
 
 STORES = ("pagecache", "direct", "setcache")
 READS = ("hit4k", "hit64k", "miss4k", "miss64k")
-# Key of the summary: reads, and the store that sets are compared with.
+# Key of the summary: reads, and what page sets are compared with.
 RATIOS = {"hit_vs_pagecache": (("hit4k",), "pagecache"),
           "miss_vs_direct": (("miss4k",), "direct"),
           "miss_vs_pagecache": (("miss4k",), "pagecache"),
