@@ -142,7 +142,7 @@ setcache_live()
 	dd if=/dev/urandom of=/mnt/c bs=1M count=4 2>/dev/null
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
-	cat >/tmp/random.py <<-'EOF'
+	cat >/tmp/pick.py <<-'EOF'
 		import os, random, sys
 		f = os.open("/mnt/c", os.O_RDONLY)
 		os.posix_fadvise(f, 0, 0, os.POSIX_FADV_RANDOM)
@@ -154,7 +154,7 @@ setcache_live()
 	EOF
 	run mcube setcache on --size 16
 	says "setcache on" 0 "size_mib: 64 -> 16" "mode: off -> random" "POSIX_FADV_RANDOM"
-	python3 /tmp/random.py 3
+	python3 /tmp/pick.py 3
 	run mcube setcache --json
 	holds "setcache: hits and fills" 'd["mode"] == "random" and d["size_mib"] == 16
 		and d["counters"]["hits"] == 2048 and d["counters"]["fills"] == 1024
@@ -163,7 +163,7 @@ setcache_live()
 		and d["pressure"]["sets"] == 256 and d["pressure"]["again"] == 0'
 	run mcube setcache on --size 1
 	says "setcache on: another size while on" 0 "size_mib: 16 -> 1"
-	(python3 /tmp/random.py 40) &
+	(python3 /tmp/pick.py 40) &
 	pid=$!
 	run mcube setcache watch --interval 1 --seconds 3 --json
 	holds "setcache watch: a pool that is too small" 'len(d) >= 3

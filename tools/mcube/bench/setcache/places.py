@@ -13,8 +13,9 @@ from lib.ui import BUILD
 
 DISK_MIB = 512
 BRD = f"insmod /lib/modules/brd.ko rd_nr=1 rd_size={DISK_MIB << 10} max_part=1\n"
-NULL_BLK = ("insmod /lib/modules/null_blk.ko nr_devices=1 gb=1 bs=4096 queue_mode=2 "
-            "irqmode=0 submit_queues={cpus}\n")
+NULL_BLK = ("insmod /lib/modules/configfs.ko\n"
+            "insmod /lib/modules/null_blk.ko nr_devices=1 gb=1 bs=4096 queue_mode=2 irqmode=0 "
+            "submit_queues={cpus}\n")
 MOUNT = "mkdir /mnt\nmount -t {kind} -o noatime /dev/ram0 /mnt\n"
 # Name of a place: (commands, file, programs).
 PLACES = {
@@ -38,8 +39,8 @@ def setup(place, cpus=1):
 
 def fill(vm, place, flavor="test"):
     """Put what a place needs into a guest."""
-    for name in ("brd", "null_blk/null_blk"):
-        path = BUILD / flavor / f"drivers/block/{name}.ko"
+    for name in ("drivers/block/brd", "drivers/block/null_blk/null_blk", "fs/configfs/configfs"):
+        path = BUILD / flavor / f"{name}.ko"
         if not path.is_file():
             raise Failure(f"{path} is missing", "run 'make build'")
         vm.root.file(path, f"/lib/modules/{path.name}")
