@@ -92,6 +92,30 @@ def page_cache(data):
             pairs(plain(data["parameters"])))
 
 
+def scale(data):
+    """bench-scale."""
+    versus = lambda key: lambda r: f"{r[key]:.1f} {r[key + '_vs_stock']:.2f}"  # noqa: E731
+    rows = sorted(data["rows"], key=lambda r: r["part"])
+    return ("Acquisitions of a lock by another CPU than the last one (bounces) per 1000 pages, of "
+            "a guest with\neight CPUs, counted by LOCK_STAT; beside each figure its ratio to the "
+            "kernel with nothing switched\non.  *memory*: all locks that a page passes; "
+            "*allocator*: those of the page allocator and of mcube\nalone; *acquired*: all "
+            "acquisitions of the latter.",
+            table(rows, {"part": "part", "variant": "variant", "memory": versus("memory"),
+                         "allocator": versus("allocator"),
+                         "acquired": lambda r: f"{r['acquired']:.0f}"}),
+            pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
+
+
+def irqsoff(data):
+    """bench-irqsoff."""
+    return ("The longest section with interrupts off while files and a device are read, by the "
+            "irqsoff tracer.",
+            table(data["rows"], {"memory": "memory", "load": "load", "variant": "variant",
+                                 "instructions": "longest"}),
+            pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
+
+
 def placement(s):
     """The demo's placement part."""
     rows = [{"policy": k.removeprefix("aged_"), "memory": "aged" if k.startswith("aged_")
@@ -469,6 +493,8 @@ SECTIONS = {
     "test": ("Tests", "make test", stages),
     "alloc": ("Cost of a fault and a free", "make bench-alloc", alloc),
     "file": ("Cost of the page cache", "make bench-file", page_cache),
+    "scale": ("Locks that CPUs share", "make bench-scale", scale),
+    "irqsoff": ("Sections with interrupts off", "make bench-irqsoff", irqsoff),
     "demo": ("Placement of real programs", "make demo", demo),
     "model": ("The modelled machine", "make bench-model", model),
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
