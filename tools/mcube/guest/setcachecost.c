@@ -15,9 +15,8 @@
  * the sets, is not counted.
  *
  * The program counts instructions, see icount.h, and prints them per 1000 pages.  The
- * line "copy" says by how much the instruction that copies a page to the user counts
- * more than one; the line "device" is the count of the loop by which a RAM disk copies a
- * page.
+ * line "copy" says by how much the instruction that copies a page counts more than one: to
+ * the user, and from a RAM disk (both rep movsq, after eight bytes).
  *
  *	setcachecost [-n PAGES] [-h HOT] [-r ROUNDS] [-c CGROUP] FILE
  *
@@ -68,29 +67,6 @@ static unsigned long stat_of(const char *file)
 		die(path);
 	close(fd);
 	return strtoul(text, NULL, 10);
-}
-
-/* A RAM disk copies by memcpy(), arch/x86/lib/memcpy_64.S: 32 bytes in 12 instructions. */
-static unsigned long device_count(char *to, const char *from)
-{
-	unsigned int a, b, c, d;
-	unsigned long start, left = PAGE / 32;
-
-	if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1U << 4)
-		return movsb_count(to, from, PAGE) - movsb_count(to, from, 0);
-	start = now();
-	asm volatile("1:\tdec %0\n"
-		     "\t.rept 4\n"
-		     "\tmovq (%1), %%r8\n"
-		     "\t.endr\n"
-		     "\tlea 32(%1), %1\n"
-		     "\t.rept 4\n"
-		     "\tmovq %%r8, (%2)\n"
-		     "\t.endr\n"
-		     "\tlea 32(%2), %2\n"
-		     "\tjnz 1b"
-		     : "+r"(left), "+r"(from), "+r"(to) : : "memory", "cc", "r8");
-	return now() - start;
 }
 
 /* Read pieces @from to @to in the given order. */
@@ -219,8 +195,6 @@ int main(int argc, char **argv)
 	icount_begin();
 	for (i = 0; i < 3; i++)
 		printf("copy %lu\n", copy_count(buf, scratch));
-	for (i = 0; i < 3; i++)
-		printf("device %lu\n", device_count(buf, scratch));
 	open_files();
 	all_kinds();
 	return 0;

@@ -55,9 +55,8 @@ def jobs(args, out):
 
 def copies(place, store, read, data):
     """Instructions of copies that the figures leave out."""
-    device = min(x for x, in data["device"]) - 1 if place in COPIES else 0
-    user = icount.beyond_one(data, "copy")
-    return (user if store != "direct" else 0) + (device if read.startswith("miss") else 0)
+    by_device = read.startswith("miss") and place in COPIES
+    return icount.beyond_one(data, "copy") * ((store != "direct") + by_device)
 
 
 def rows_of(_, out):
