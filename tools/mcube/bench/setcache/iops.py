@@ -20,8 +20,8 @@ from qemu import Guest, image
 from .places import PLACES, fill, setup
 
 STORES = ("pagecache", "direct", "setcache")
-REGION_MIB = 16         # of a job
-HOT_MIB = 4             # of a job, for hits
+# What all jobs together read; for misses more than the cgroup holds.
+READ_MIB = {"hit": 16, "miss": 64}
 SETS_MIB = {"hit": 64, "miss": 2}
 LIMIT_MIB = 48          # of the cgroup: fio needs 25 MiB beside the page cache
 S = "/sys/kernel/mm/mcube/setcache"
@@ -38,10 +38,10 @@ def runs(jobs):
 
 def command(file, store, read, jobs, passes):
     """Commands of a run."""
-    part = HOT_MIB if read == "hit" else REGION_MIB
+    part = READ_MIB[read] // jobs
     fio = (f"{FIO} --filename={file} --size={part}m --offset_increment={part}m "
            f"--numjobs={jobs} --direct={int(store == 'direct')} "
-           f"--loops={max(1, passes // jobs * REGION_MIB // part)}")
+           f"--loops={passes * READ_MIB['miss'] // READ_MIB[read]}")
     name = f"{store}-{read}-{jobs}"
     lines = ["sync; echo 3 > /proc/sys/vm/drop_caches"]
     if store == "setcache":
@@ -70,7 +70,7 @@ def measure(args, out, place):
 mkdir /sys/fs/cgroup/fio
 echo {LIMIT_MIB}M > /sys/fs/cgroup/fio/memory.max
 echo 0 > /proc/sys/vm/dirty_writeback_centisecs
-[ -b {file} ] || dd if=/dev/zero of={file} bs=1M count={max(cpus * REGION_MIB, 128)} 2>/dev/null
+[ -b {file} ] || dd if=/dev/zero of={file} bs=1M count=128 2>/dev/null
 """ + "".join(command(file, *run, args.passes) for run in runs(args.fio_jobs)), title, 1500)
     if not result.ok:
         raise Failure(f"{title}: {result.why()}\n{result.output[-800:]}",

@@ -14,9 +14,10 @@ import functools
 from lab import Failure  # first: it makes the other packages importable
 from mcube_cmd.term import print_table
 from qemu import Guest, image
-from .iops import STORES, command, runs
+from .iops import READ_MIB, STORES, command, runs
 from .places import PLACES, fill, setup
 
+PAGES_OF_A_MIB = 256
 PLACES_HERE = ("ext4", "null_blk")
 # Names of the classes of locks: the argument of spin_lock_init().
 SETS = {"&slot[i].lock"}
@@ -39,11 +40,11 @@ def measure(args, out, place):
 {setup(place, cpus)}
 mkdir /sys/fs/cgroup/fio
 echo 48M > /sys/fs/cgroup/fio/memory.max
-[ -b {file} ] || dd if=/dev/zero of={file} bs=1M count={cpus * 16} 2>/dev/null
+[ -b {file} ] || dd if=/dev/zero of={file} bs=1M count=128 2>/dev/null
 """
     for run in runs([cpus]):
         # The last fio of a run is what is counted; another one warms up.
-        head, _, last = command(file, *run, cpus).rpartition("fio --name")
+        head, _, last = command(file, *run, 1).rpartition("fio --name")
         end = f"\n echo '{MARK}{run[0]} {run[1]}'; grep : /proc/lock_stat )\n"
         script += f"{head}echo 0 > /proc/lock_stat; fio --name{last}".replace(" )\n", end)
     result = vm.run(script, title, 1500)
@@ -80,8 +81,7 @@ def rows_of(args, out):
     rows = []
     for place, found in out.items():
         for read in ("hit", "miss"):
-            part = 4 if read == "hit" else 16
-            reads = args.lock_jobs * part * 256 * max(1, 16 // part)
+            reads = READ_MIB["miss"] * PAGES_OF_A_MIB
             for store in STORES:
                 if (store, read) not in found:
                     continue
