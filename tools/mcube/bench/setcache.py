@@ -7,7 +7,7 @@ RAM disk (brd), and on block devices (brd, null_blk). Parts:
 
     cost    instructions of a read of a page and of 64 KiB, hits and misses; misses of the
             page cache are those of a full memory cgroup
-    iops    reads per second of fio by 1 to 4 jobs; the clock counts instructions
+    iops    reads per second of fio, a job; the clock counts instructions
     locks   lock waits, and locks that CPUs take from each other, per 1000 reads of fio
     ratio   hit ratios of the kernel beside those of the user-space replay, in points
 
@@ -45,8 +45,9 @@ def arguments():
     parser.add_argument("--places", nargs="+", default=list(places.PLACES),
                         choices=list(places.PLACES))
     parser.add_argument("--hot", type=int, default=2048, help="cost: pages that are hit")
-    parser.add_argument("--fio-jobs", nargs="+", type=int, default=[1, 2, 4], metavar="N",
-                        help="iops: jobs of fio (default: 1 2 4)")
+    parser.add_argument("--fio-jobs", nargs="+", type=int, default=[1], metavar="N",
+                        help="iops: jobs of fio (default: 1); the emulator may run several one "
+                        "after the other, and then fio counts too many reads per second")
     parser.add_argument("--passes", type=int, default=8,
                         help="iops: passes of all jobs together (default: %(default)s)")
     parser.add_argument("--lock-jobs", type=int, default=8, help="locks: CPUs and jobs of fio")

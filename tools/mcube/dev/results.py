@@ -438,10 +438,8 @@ def setcache(data):
                 table(cost, {"place": "place", "read": "read"} | {
                     k: cell(v, ".0f") for k, v in stores.items()} | versus)]
     if iops:
-        out += ["Thousand reads of 4 KiB per second of fio (psync), all jobs together.  An "
-                "instruction takes a\nnanosecond, whichever CPU of the guest executes it.  So "
-                "more jobs are not faster, and they are slower\nwhere they wait for each other.  "
-                "*sets' hits* is the share of pages that sets had, in percent.",
+        out += ["Thousand reads of 4 KiB per second of fio (psync).  An instruction takes a "
+                "nanosecond.  *sets' hits*\nis the share of pages that sets had, in percent.",
                 table(iops, {"place": "place", "read": "read", "jobs": "jobs"} | {
                     k: (lambda r, v=v: f"{r[v] / 1000:.1f}" if v in r else "")
                     for k, v in stores.items()} | versus | {

@@ -2,10 +2,10 @@
 """bench-setcache, part iops: reads per second of fio, all stores side by side in one boot.
 
 The guest's clock counts instructions: an instruction takes a nanosecond, whichever of the
-guest's CPUs executes it. So the reads per second of all jobs together are those of one
-core, and repeat nearly exactly; they fall with the number of jobs as far as jobs wait for
-each other. Copying a page takes as many instructions as QEMU counts, and fio's own
-instructions take their time too.
+guest's CPUs executes it, so a figure nearly repeats exactly. Copying a page takes as many
+instructions as QEMU counts, and fio's own instructions take their time too. Several jobs
+are not comparable: the emulator may run them one after the other, each with a time of its
+own, and fio then adds up too many reads per second.
 
 Each job reads a part of the file of its own, each page once per pass in a random order. A
 miss by the page cache is one in a memory cgroup that is full.
