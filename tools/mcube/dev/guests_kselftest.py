@@ -115,6 +115,9 @@ def cases_of(program):
     # A fixture is a block of three columns: its name, its variants, its tests.
     for block in re.split(r"^-+\n", got, flags=re.M)[1:]:
         rows = [(x[:20].strip(), x[21:46].strip(), x[47:].strip()) for x in block.splitlines()]
+        if rows and len(rows[0][0]) == 20:
+            raise Failure(f"the fixture {rows[0][0]}... may be cut: it has 20 letters or more",
+                          "the list of the harness has room for 20: shorten the name")
         variants = [f"{v}." for _, v, _ in rows if v] or [""]
         out += [f"{rows[0][0]}.{v}{t}" for v in variants for _, _, t in rows if t]
     if not out:

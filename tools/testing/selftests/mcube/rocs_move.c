@@ -20,13 +20,14 @@
 
 #define KSM		"/sys/kernel/mm/ksm/"
 #define THP		"/sys/kernel/mm/transparent_hugepage/"
+#define SCAN_SLEEP	THP "khugepaged/scan_sleep_millisecs"
 #define HUGE		(4 * HUGE_PAGES)
 
 FIXTURE(rocs_move) {
 	struct rocs_setup setup;
 	struct rocs_puppet *puppet;
 	struct rocs_line line;
-	char path[160], thp[64], defrag[64];
+	char path[160], thp[64], defrag[64], sleep[32];
 	bool mapped[ROCS_MOST_PAGES], reserved[ROCS_MOST_PAGES];
 	size_t pages;		/* that shall be in the partition */
 };
@@ -58,6 +59,8 @@ FIXTURE_TEARDOWN_PARENT(rocs_move)
 	mcube_write(KSM "run", "0");
 	put_back(THP "enabled", self->thp);
 	put_back(THP "defrag", self->defrag);
+	if (self->sleep[0])
+		mcube_write(SCAN_SLEEP, self->sleep);
 }
 
 /* A puppet that is profiled; no page has moved yet. */
@@ -300,6 +303,9 @@ static long profile_huge(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_mo
 	if (mcube_write(THP "enabled", "madvise"))
 		SKIP(return 0, "no CONFIG_TRANSPARENT_HUGEPAGE");
 	mcube_write(THP "defrag", "madvise");
+	/* khugepaged joins pages that were split as soon as it finds them. */
+	ASSERT_LT(0, mcube_read(SCAN_SLEEP, self->sleep, sizeof(self->sleep))) return 0;
+	ASSERT_EQ(0, mcube_write(SCAN_SLEEP, "100000000")) return 0;
 	profile(_metadata, self, rocs_map_huge, HUGE);
 	EXPECT_EQ(HUGE * PAGE_SIZE_ / 1024, huge_kib(self->puppet->pid));
 	return huge_kib(self->puppet->pid);

@@ -331,19 +331,19 @@ TEST_F_TIMEOUT(setcache_device, closed_by_all_control, 60)
  * A direct write that fails in the middle has changed the file, and no hook comes after
  * it: the pages have left their sets before.
  */
-FIXTURE(setcache_failed_write) {
+FIXTURE(setcache_efault) {
 	struct setcache_setup setup;
 	char *buf, *disk;
 };
 
-FIXTURE_VARIANT(setcache_failed_write) {
+FIXTURE_VARIANT(setcache_efault) {
 	enum setcache_place place;
 };
 
-FIXTURE_VARIANT_ADD(setcache_failed_write, ext4) { .place = ON_EXT4 };
-FIXTURE_VARIANT_ADD(setcache_failed_write, xfs) { .place = ON_XFS };
+FIXTURE_VARIANT_ADD(setcache_efault, ext4) { .place = ON_EXT4 };
+FIXTURE_VARIANT_ADD(setcache_efault, xfs) { .place = ON_XFS };
 
-FIXTURE_SETUP(setcache_failed_write)
+FIXTURE_SETUP(setcache_efault)
 {
 	const char *why = setcache_begin(&self->setup, variant->place, MANY);
 
@@ -357,7 +357,7 @@ FIXTURE_SETUP(setcache_failed_write)
 	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
 }
 
-FIXTURE_TEARDOWN_PARENT(setcache_failed_write)
+FIXTURE_TEARDOWN_PARENT(setcache_efault)
 {
 	EXPECT_EQ(0, setcache_end(&self->setup));
 }
@@ -389,12 +389,12 @@ static int differing_pages(const char *path, char *buf, char *disk)
 	return changed == 8 ? bad : -1;
 }
 
-TEST_F_TIMEOUT(setcache_failed_write, reads_as_on_the_disk, 60)
+TEST_F_TIMEOUT(setcache_efault, reads_as_on_the_disk, 60)
 {
 	EXPECT_EQ(0, differing_pages(self->setup.file, self->buf, self->disk));
 }
 
-TEST_F_TIMEOUT(setcache_failed_write, control, 60)
+TEST_F_TIMEOUT(setcache_efault, control, 60)
 {
 	if (!mcube_exists(SETCACHE_SKIP))
 		SKIP(return, "no CONFIG_MCUBE_SETCACHE_BREAK");

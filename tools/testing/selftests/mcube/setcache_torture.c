@@ -487,7 +487,7 @@ TEST_F_TIMEOUT(setcache_torture, no_stale_data, 600)
 /*
  * The load finds that a hook is missing.  A direct write has hooks before it and after it.
  * Without the first one alone no old page stays, unless the write fails, see
- * setcache_failed_write; without the last one alone old pages stay if the page cache of the
+ * setcache_efault; without the last one alone old pages stay if the page cache of the
  * file is empty.
  */
 FIXTURE(setcache_control) {
