@@ -97,8 +97,8 @@ def scale(data):
     versus = lambda key: lambda r: f"{r[key]:.1f} {r[key + '_vs_stock']:.2f}"  # noqa: E731
     rows = sorted(data["rows"], key=lambda r: r["part"])
     return ("Acquisitions of a lock by another CPU than the last one (bounces) per 1000 pages, of "
-            "a guest with\neight CPUs, counted by LOCK_STAT; beside each figure its ratio to the "
-            "kernel with nothing switched\non.  *memory*: all locks that a page passes; "
+            "a guest with eight\nCPUs, counted by LOCK_STAT; beside each figure its ratio to the "
+            "kernel with nothing\nswitched on.  *memory*: all locks that a page passes; "
             "*allocator*: those of the page allocator and of mcube\nalone; *acquired*: all "
             "acquisitions of the latter.",
             table(rows, {"part": "part", "variant": "variant", "memory": versus("memory"),
