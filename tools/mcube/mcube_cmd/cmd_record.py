@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import host, inodes, refs, trace, tracefs
+from . import actions, host, inodes, refs, trace, tracefs
 from .term import Failure, number, plural, print_json, print_table, size
 
 HELP = "record the page-cache references of a command, of a cgroup or of all processes"
@@ -59,8 +59,7 @@ def check(args):
         raise Failure("a command and --cgroup are two choices of processes", "give one of them")
     if words and not shutil.which(words[0]):
         raise Failure(f"there is no program '{words[0]}'", "name a program in PATH, after --")
-    if args.seconds is not None and args.seconds <= 0:
-        raise Failure(f"--seconds {args.seconds:g} is no time", "give seconds above 0")
+    actions.check_seconds(args, "seconds")
     if not 64 <= args.buffer <= 1 << 20:
         raise Failure(f"--buffer {args.buffer} is not within 64..1048576 KiB",
                       "the default is 8192")

@@ -4,9 +4,8 @@
 import errno
 import os
 import time
-from pathlib import Path
 
-from . import events, host, module, picture, policy, rocs, rocs_report
+from . import actions, events, host, module, picture, policy, rocs, rocs_report
 from .term import Failure, print_json
 
 HELP = "ROCS: pages of programs that pollute the cache move to few cache colors"
@@ -21,7 +20,7 @@ EXAMPLE = """examples:
 """
 CGROUPS = "/sys/fs/cgroup"
 # Options that belong to some actions only.
-BELONG = {"pid": ("on", "profile"), "cgroup": ("on",), "auto": ("on",), "events": ("on",),
+BELONG = {"pid": ("profile", "on"), "cgroup": ("on",), "auto": ("on",), "events": ("on",),
           "alloc": ("on",), "watch": ("status",), "plot": ("profile",)}
 
 
@@ -46,14 +45,10 @@ def arguments(parser):
 
 def check_options(args):
     """Refuse options of another action."""
-    for option, actions in BELONG.items():
-        if getattr(args, option) not in (None, False, []) and args.action not in actions:
-            raise Failure(f"--{option} does not belong to '{args.action}'",
-                          f"write 'mcube rocs {actions[0]} --{option} ...'")
+    actions.check_belong(args, "rocs", BELONG)
     if args.action == "profile" and len(args.pid) > 1:
         raise Failure("a profile is that of one process", "give one --pid")
-    if args.watch is not None and args.watch <= 0:
-        raise Failure(f"--watch {args.watch:g} is no time", "give seconds above 0")
+    actions.check_seconds(args, "watch")
 
 
 def need_allocator(args):
@@ -187,9 +182,7 @@ def watch(args):
 def show_profile(args):
     """mcube rocs profile."""
     if args.plot:
-        picture.pyplot()        # better a failure now
-        if Path(args.plot).suffix != ".png":
-            raise Failure(f"--plot {args.plot} is no .png file", "name a file such as rocs.png")
+        picture.check(args.plot, "rocs.png")
     data = rocs.profile(args.pid[0] if args.pid else None)
     if args.plot:
         rocs_report.draw(data, args.plot)

@@ -4,9 +4,8 @@
 import os
 import re
 import time
-from pathlib import Path
 
-from . import module, picture, policy, setcache, setcache_report
+from . import actions, module, picture, policy, setcache, setcache_report
 from .term import Failure, print_json
 
 HELP = "page sets: random reads are served from small sets of pages instead of the page cache"
@@ -34,29 +33,16 @@ def arguments(parser):
                         "or G behind it (default: as it is)")
     parser.add_argument("--policy", choices=setcache.POLICIES,
                         help="on: which page of a set goes (default: as it is)")
-    parser.add_argument("--interval", metavar="SECONDS", type=float,
-                        help="watch: between two looks (default: 2)")
-    parser.add_argument("--seconds", metavar="N", type=float,
-                        help="watch: end after so many seconds")
-    parser.add_argument("--plot", metavar="FILE", help="watch: at the end, draw hit ratio, rates "
-                        "and pressure into a .png file")
+    actions.add_watch(parser, "hit ratio, rates and pressure")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def check_options(args):
     """Refuse options of another action, and values that make no sense."""
-    for option, actions in BELONG.items():
-        value = getattr(args, option)
-        if value is not None and args.action not in actions:
-            raise Failure(f"--{option} does not belong to '{args.action}'",
-                          f"write 'mcube setcache {actions[-1]} --{option} ...'")
-        if option in ("interval", "seconds") and value is not None and value <= 0:
-            raise Failure(f"--{option} {value:g} is no time", "give seconds above 0")
+    actions.check_belong(args, "setcache", BELONG)
+    actions.check_seconds(args, "interval", "seconds")
     if args.plot:
-        picture.pyplot()        # better a failure now
-        if Path(args.plot).suffix != ".png":
-            raise Failure(f"--plot {args.plot} is no .png file",
-                          "name a file such as setcache.png")
+        picture.check(args.plot, "setcache.png")
 
 
 def mebibytes(text):

@@ -4,9 +4,8 @@
 import os
 import re
 import time
-from pathlib import Path
 
-from . import picture, policy, refs, tracefs, ubm, ubm_report
+from . import actions, picture, policy, refs, tracefs, ubm, ubm_report
 from .term import Failure, print_json
 
 HELP = "UBM: loops of references stay in the page cache, sequential references leave it first"
@@ -29,28 +28,16 @@ def arguments(parser):
     parser.add_argument("action", nargs="?", choices=["on", "off", "status", "watch"],
                         default="status")
     parser.add_argument("--cgroup", metavar="PATH", help="status, watch: this cgroup only")
-    parser.add_argument("--interval", metavar="SECONDS", type=float,
-                        help="watch: between two looks (default: 2)")
-    parser.add_argument("--seconds", metavar="N", type=float,
-                        help="watch: end after so many seconds")
-    parser.add_argument("--plot", metavar="FILE", help="watch: at the end, draw references with "
-                        "their classes, sizes and gains into a .png file")
+    actions.add_watch(parser, "references with their classes, sizes and gains")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def check_options(args):
     """Refuse options of another action, and values that make no sense."""
-    for option, actions in BELONG.items():
-        value = getattr(args, option)
-        if value is not None and args.action not in actions:
-            raise Failure(f"--{option} does not belong to '{args.action}'",
-                          f"write 'mcube ubm {actions[-1]} --{option} ...'")
-        if option in ("interval", "seconds") and value is not None and value <= 0:
-            raise Failure(f"--{option} {value:g} is no time", "give seconds above 0")
+    actions.check_belong(args, "ubm", BELONG)
+    actions.check_seconds(args, "interval", "seconds")
     if args.plot:
-        picture.pyplot()        # better a failure now
-        if Path(args.plot).suffix != ".png":
-            raise Failure(f"--plot {args.plot} is no .png file", "name a file such as ubm.png")
+        picture.check(args.plot, "ubm.png")
 
 
 def switch(args):

@@ -2,6 +2,7 @@
 """Pictures, by matplotlib, which only this module needs."""
 
 import sys
+from pathlib import Path
 
 from .term import Failure
 
@@ -18,6 +19,13 @@ def pyplot():
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False,
                          "axes.spines.right": False})
     return plt
+
+
+def check(path, example):
+    """Refuse a picture that could not be drawn, before the work."""
+    pyplot()
+    if Path(path).suffix != ".png":
+        raise Failure(f"--plot {path} is no .png file", f"name a file such as {example}")
 
 
 def save(plt, figure, path):

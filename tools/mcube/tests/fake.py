@@ -22,7 +22,8 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 # pylint: disable=wrong-import-position
-from mcube_cmd import cli, host  # noqa: E402
+from mcube_cmd import cli, host, picture  # noqa: E402
+from mcube_cmd.term import Failure  # noqa: E402
 
 TOOLS = Path(__file__).resolve().parents[1]
 SYSFS = "/sys/kernel/mm/mcube"
@@ -204,6 +205,18 @@ class Case(unittest.TestCase):
             except SystemExit as e:
                 status = e.code
         return status, out.getvalue(), err.getvalue()
+
+    def drew(self, path, status, out, err):
+        """Check the picture of a command, or its message where there is no matplotlib."""
+        try:
+            picture.pyplot()
+        except Failure:
+            self.assertIn("install python3-matplotlib", err)
+            return False
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn(f"picture: {path}", out)
+        self.assertEqual(path.read_bytes()[:4], b"\x89PNG")
+        return True
 
     def value(self, file):
         """Content of a sysfs file."""

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Options of subcommands with actions, such as mcube ubm on, off, status, watch."""
+
+from .term import Failure
+
+
+def check_belong(args, command, belong):
+    """Refuse options of another action; belong: {option: actions}, advice names the last."""
+    for option, actions in belong.items():
+        value = getattr(args, option)
+        if value is None or value is False or value == []:
+            continue
+        if args.action not in actions:
+            raise Failure(f"--{option} does not belong to '{args.action}'",
+                          f"write 'mcube {command} {actions[-1]} --{option} ...'")
+
+
+def check_seconds(args, *options):
+    """Refuse times that are not above 0."""
+    for option in options:
+        value = getattr(args, option)
+        if value is not None and value <= 0:
+            raise Failure(f"--{option} {value:g} is no time", "give seconds above 0")
+
+
+def add_watch(parser, drawn):
+    """Options of the action watch; drawn: what its picture has."""
+    parser.add_argument("--interval", metavar="SECONDS", type=float,
+                        help="watch: between two looks (default: 2)")
+    parser.add_argument("--seconds", metavar="N", type=float,
+                        help="watch: end after so many seconds")
+    parser.add_argument("--plot", metavar="FILE", help=f"watch: at the end, draw {drawn} into a "
+                        ".png file")
