@@ -15,9 +15,9 @@ import icount  # first: it makes the other packages importable
 import lab
 from lab import Failure
 from mcube_cmd.term import print_table
+from . import STORES, cells, versus
 from .places import COPIES, PLACES, fill, setup
 
-STORES = ("pagecache", "direct", "setcache")
 READS = ("hit4k", "hit64k", "miss4k", "miss64k")
 # Key of the summary: reads, and what page sets are compared with.
 RATIOS = {"hit_vs_pagecache": (("hit4k",), "pagecache"),
@@ -73,10 +73,7 @@ def rows_of(_, out):
                 row |= {store: round(statistics.median(found) - left_out, 1),
                         f"{store}_counted": round(statistics.median(found), 1),
                         f"{store}_spread": round(max(found) - min(found), 1)}
-            for store in ("pagecache", "direct"):
-                if store in row:
-                    row[f"vs_{store}"] = round(row["setcache"] / row[store], 4)
-            rows.append(row)
+            rows.append(row | versus(row))
     return rows
 
 
@@ -88,7 +85,7 @@ def show(rows):
     print_table(["place", "read", "page cache", "O_DIRECT", "page sets", "/ page cache",
                  "/ O_DIRECT"],
                 [[r["place"], r["read"], *(cell(r, s) for s in STORES),
-                  *(f"{r[k]:.3f}" if k in r else "-" for k in ("vs_pagecache", "vs_direct"))]
+                  *cells(r)]
                  for r in rows], 2, lead="  ")
 
 

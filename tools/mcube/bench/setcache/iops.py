@@ -17,9 +17,9 @@ import json
 from lab import Failure  # first: it makes the other packages importable
 from mcube_cmd.term import plural, print_table
 from qemu import Guest, image
+from . import STORES, cells, versus
 from .places import PLACES, fill, setup
 
-STORES = ("pagecache", "direct", "setcache")
 # What all jobs together read; for misses more than the cgroup holds.
 READ_MIB = {"hit": 16, "miss": 64}
 SETS_MIB = {"hit": 64, "miss": 2}
@@ -123,10 +123,7 @@ def rows_of(args, out):
                     row[f"{store}_reads"] = one["read"]["total_ios"]
                     if store == "setcache":
                         row["hit_ratio"] = round(ratio[name], 4)
-                for store in ("pagecache", "direct"):
-                    if store in row:
-                        row[f"vs_{store}"] = round(row["setcache"] / row[store], 4)
-                rows.append(row)
+                rows.append(row | versus(row))
     return rows
 
 
@@ -137,7 +134,7 @@ def show(rows):
                  "/ O_DIRECT", "sets' hits"],
                 [[r["place"], r["read"], r["jobs"],
                   *(f"{r[s] / 1000:.1f}" if s in r else "-" for s in STORES),
-                  *(f"{r[k]:.3f}" if k in r else "-" for k in ("vs_pagecache", "vs_direct")),
+                  *cells(r),
                   f"{r['hit_ratio']:.1%}"] for r in rows], 2, lead="  ")
 
 

@@ -14,7 +14,8 @@ import functools
 from lab import Failure  # first: it makes the other packages importable
 from mcube_cmd.term import print_table
 from qemu import Guest, image
-from .iops import READ_MIB, STORES, command, runs
+from . import STORES
+from .iops import READ_MIB, command, runs
 from .places import PLACES, fill, setup
 
 PAGES_OF_A_MIB = 256
