@@ -382,7 +382,7 @@ void mcube_ubm_domains_wait(void)
 	/* A task in a hook may queue the work item until the grace period ends. */
 	synchronize_rcu();
 	cancel_work_sync(&make_work);
-	/* What was canceled, and failures of long ago. */
+	/* The work item may have been canceled, and failures are of long ago. */
 	memset(requests, 0, sizeof(requests));
 	rcu_barrier();
 }

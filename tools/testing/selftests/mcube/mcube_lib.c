@@ -608,3 +608,15 @@ void mcube_faults(const char *probability)
 		mcube_write(path, probability);
 	}
 }
+
+/* A file without blocks, whose pages cost no I/O.  0, or a negative errno. */
+int mcube_make_hole(const char *path, size_t pages)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ftruncate(fd, pages * PAGE_SIZE_) ? -errno : 0;
+	close(fd);
+	return ret;
+}

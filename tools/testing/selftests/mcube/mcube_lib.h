@@ -159,6 +159,7 @@ uint64_t mcube_random(uint64_t *state);
 #define MCUBE_FAIL	"/proc/self/make-it-fail"
 
 void mcube_faults(const char *probability);
+int mcube_make_hole(const char *path, size_t pages);
 double mcube_now(void);
 long mcube_env(const char *name, long fallback);
 

@@ -158,7 +158,7 @@ TEST_F_TIMEOUT(setcache_async, io_uring, 60)
 	/* No page was filled without an attempt that may not wait. */
 	EXPECT_LE(DEPTH, setcache_stat("nowait") - nowait);
 
-	/* What is in sets is complete when the call returns, without a worker. */
+	/* A read of pages that are in sets is complete when the call returns, without a worker. */
 	nowait = setcache_stat("nowait");
 	ASSERT_EQ(0, submit(&self->ring, self->fd, self->buf, 0));
 	EXPECT_EQ(DEPTH, complete(&self->ring));

@@ -127,7 +127,7 @@ TEST_F_TIMEOUT(srm_large, from_containers_and_back, 120)
 	long before, with, after, missed;
 	size_t whole;
 
-	ASSERT_EQ(0, srm_make_hole(self->file, PAGES));
+	ASSERT_EQ(0, mcube_make_hole(self->file, PAGES));
 	srm_forget_files();
 	before = used_in_containers();
 	missed = srm_stat("missed");
@@ -209,7 +209,7 @@ TEST_F_TIMEOUT(srm_large, pressure, 300)
 
 	mcube_memory(&m);
 	pages = m.free / 4 * 5 / PIECE * PIECE;
-	ASSERT_EQ(0, srm_make_hole(self->file, pages));
+	ASSERT_EQ(0, mcube_make_hole(self->file, pages));
 	ASSERT_EQ(0, mcube_load_start(&load, 2, MCUBE_ANON | MCUBE_FORK, NULL, m.free / 8));
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(0, read_all(self->file, pages));

@@ -219,18 +219,6 @@ long srm_await(const char *stat, long least)
 	return srm_stat(stat);
 }
 
-/* A file without blocks, whose pages cost no I/O.  0, or a negative errno. */
-int srm_make_hole(const char *path, size_t pages)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = ftruncate(fd, pages * PAGE_SIZE_) ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 /* Colors of cached pages from page @first on; other pages are read in. */
 int srm_colors_at(const struct mcube_dim *dim, const char *path, size_t first,
 		  size_t pages, unsigned int *color)

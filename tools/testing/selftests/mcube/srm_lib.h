@@ -36,7 +36,6 @@ int srm_read_file(const char *path, size_t pages);
 int srm_read_fd(int fd, size_t pages);
 int srm_write_code(const char *path, size_t pages);
 int srm_as_nobody(int fd, int advice);
-int srm_make_hole(const char *path, size_t pages);
 long srm_await(const char *stat, long least);
 int srm_colors_at(const struct mcube_dim *dim, const char *path, size_t first,
 		  size_t pages, unsigned int *color);

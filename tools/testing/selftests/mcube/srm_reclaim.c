@@ -102,9 +102,9 @@ FIXTURE_SETUP(srm_reclaim)
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM SRM_REUSE, "0"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 	self->fill_pages = free / 64 * 80;
-	ASSERT_EQ(0, srm_make_hole(self->fill, self->fill_pages));
-	ASSERT_EQ(0, srm_make_hole(self->more, MORE * TIMES));
-	ASSERT_EQ(0, srm_make_hole(self->kept, KEPT));
+	ASSERT_EQ(0, mcube_make_hole(self->fill, self->fill_pages));
+	ASSERT_EQ(0, mcube_make_hole(self->more, MORE * TIMES));
+	ASSERT_EQ(0, mcube_make_hole(self->kept, KEPT));
 }
 
 FIXTURE_TEARDOWN_PARENT(srm_reclaim)
@@ -290,7 +290,7 @@ static void expect_kept(struct __test_metadata *_metadata, FIXTURE_DATA(srm_recl
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "reserve", "0"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
-	ASSERT_EQ(0, srm_make_hole(self->more, MORE * rounds));
+	ASSERT_EQ(0, mcube_make_hole(self->more, MORE * rounds));
 	ASSERT_EQ(0, age_group(self->more));
 	stolen = pages_stolen();
 	ASSERT_EQ(0, promise(min));

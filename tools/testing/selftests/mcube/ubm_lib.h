@@ -9,6 +9,7 @@
 #include "mcube_lib.h"
 
 #define UBM_MOUNT	"/tmp/mcube-ubm"
+#define UBM_XFS_MOUNT	"/tmp/mcube-ubm-xfs"
 #define UBM_CGROUP	MCUBE_CGROUPS "/mcube-ubm"
 #define UBM_BESIDE	MCUBE_CGROUPS "/mcube-ubm-beside"
 #define UBM_DEBUGFS	"/sys/kernel/debug/mcube/ubm"

@@ -18,7 +18,6 @@
 
 #define LIMIT_MIB	4L
 #define FILE_MIB	6L
-#define XFS_MOUNT	"/tmp/mcube-ubm-xfs"
 #define ROUNDS		25
 #define MANY		8
 
@@ -39,18 +38,6 @@ FIXTURE_VARIANT_ADD(ubm_life, mglru) {
 	.lru_gen = "y",
 };
 
-/* A file without blocks; its pages are cached like all others. */
-static int make_hole(const char *path, long mib)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = ftruncate(fd, mib * MIB) ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 FIXTURE_SETUP(ubm_life)
 {
 	const char *why = ubm_begin(&self->setup, variant->lru_gen);
@@ -59,8 +46,8 @@ FIXTURE_SETUP(ubm_life)
 		SKIP(return, "%s", why);
 	snprintf(self->file, sizeof(self->file), "%s/mcube-hole", self->setup.dir);
 	snprintf(self->other, sizeof(self->other), "%s/mcube-hole2", self->setup.dir);
-	ASSERT_EQ(0, make_hole(self->file, FILE_MIB));
-	ASSERT_EQ(0, make_hole(self->other, FILE_MIB));
+	ASSERT_EQ(0, mcube_make_hole(self->file, UBM_PAGES(FILE_MIB)));
+	ASSERT_EQ(0, mcube_make_hole(self->other, UBM_PAGES(FILE_MIB)));
 }
 
 FIXTURE_TEARDOWN_PARENT(ubm_life)
@@ -180,7 +167,7 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		snprintf(self->many[i], sizeof(self->many[i]), "%s/mcube-hole-%d",
 			 self->setup.dir, i);
 		snprintf(path[i], sizeof(path[i]), UBM_CGROUP "-%d", i);
-		ASSERT_EQ(0, make_hole(self->many[i], FILE_MIB));
+		ASSERT_EQ(0, mcube_make_hole(self->many[i], UBM_PAGES(FILE_MIB)));
 		ASSERT_EQ(0, ubm_cgroup(path[i], LIMIT_MIB, 0));
 	}
 	for (i = 0; i < MANY; i++)
@@ -197,7 +184,7 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 TEST_F_TIMEOUT(ubm_life, unmount_after_reading, 600)
 {
 	bool mounted = false;
-	const char *dir = mcube_xfs(XFS_MOUNT, &mounted);
+	const char *dir = mcube_xfs(UBM_XFS_MOUNT, &mounted);
 	char file[192];
 	pid_t beside;
 	int i;
@@ -205,19 +192,19 @@ TEST_F_TIMEOUT(ubm_life, unmount_after_reading, 600)
 	if (!dir || !mounted)
 		SKIP(return, "no xfs on " MCUBE_DISK_XFS);
 	snprintf(file, sizeof(file), "%s/mcube-hole", dir);
-	ASSERT_EQ(0, make_hole(file, FILE_MIB));
-	ASSERT_EQ(0, umount(XFS_MOUNT));
+	ASSERT_EQ(0, mcube_make_hole(file, UBM_PAGES(FILE_MIB)));
+	ASSERT_EQ(0, umount(UBM_XFS_MOUNT));
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
 	ASSERT_EQ(0, ubm_cgroup(UBM_BESIDE, LIMIT_MIB, 0));
 	for (i = 0; i < ROUNDS; i++) {
 		mounted = false;
-		dir = mcube_xfs(XFS_MOUNT, &mounted);
+		dir = mcube_xfs(UBM_XFS_MOUNT, &mounted);
 		ASSERT_NE(NULL, dir);
 		beside = ubm_start(UBM_BESIDE, read_twice, self->file);
 		EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_twice, file));
 		/* UBM holds no reference of an inode. */
-		EXPECT_EQ(0, umount(XFS_MOUNT));
+		EXPECT_EQ(0, umount(UBM_XFS_MOUNT));
 		EXPECT_EQ(0, ubm_finish(beside));
 	}
 }

@@ -22,7 +22,6 @@
 #define STREAM_MIB	48L
 #define USED_MIB	4L	/* of a file whose pages others use */
 #define CHUNK		16
-#define XFS_MOUNT	"/tmp/mcube-ubm-xfs"
 #define READAHEAD	"/sys/block/vdb/queue/read_ahead_kb"
 #define TRACING		"/sys/kernel/tracing/"
 #define NOTES		TRACING "events/mcube_ubm/mcube_ubm_note/enable"
@@ -47,17 +46,6 @@ FIXTURE_VARIANT_ADD(ubm_propose, mglru) {
 	.lru_gen = "y",
 };
 
-static int make_hole(const char *path, long mib)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = ftruncate(fd, mib * MIB) ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 FIXTURE_SETUP(ubm_propose)
 {
 	const char *why = ubm_begin(&self->setup, variant->lru_gen);
@@ -68,9 +56,9 @@ FIXTURE_SETUP(ubm_propose)
 	snprintf(self->warm, sizeof(self->warm), "%s/mcube-warm", self->setup.dir);
 	snprintf(self->one, sizeof(self->one), "%s/mcube-one", self->setup.dir);
 	snprintf(self->two, sizeof(self->two), "%s/mcube-two", self->setup.dir);
-	ASSERT_EQ(0, make_hole(self->warm, WARM_MIB));
-	ASSERT_EQ(0, make_hole(self->one, STREAM_MIB));
-	ASSERT_EQ(0, make_hole(self->two, STREAM_MIB));
+	ASSERT_EQ(0, mcube_make_hole(self->warm, UBM_PAGES(WARM_MIB)));
+	ASSERT_EQ(0, mcube_make_hole(self->one, UBM_PAGES(STREAM_MIB)));
+	ASSERT_EQ(0, mcube_make_hole(self->two, UBM_PAGES(STREAM_MIB)));
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
 	ASSERT_EQ(0, mcube_pin(0));
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
@@ -85,7 +73,7 @@ FIXTURE_TEARDOWN_PARENT(ubm_propose)
 	unlink(self->one);
 	unlink(self->two);
 	if (self->mounted)
-		EXPECT_EQ(0, umount(XFS_MOUNT));
+		EXPECT_EQ(0, umount(UBM_XFS_MOUNT));
 	mcube_unpin();
 	EXPECT_EQ(0, ubm_end(&self->setup));
 }
@@ -216,13 +204,13 @@ static long longest_note(long *nr)
 TEST_F_TIMEOUT(ubm_propose, large_folios, 300)
 {
 	struct job job = { .warm = self->warm, .one = self->one };
-	const char *dir = mcube_xfs(XFS_MOUNT, &self->mounted);
+	const char *dir = mcube_xfs(UBM_XFS_MOUNT, &self->mounted);
 	long pages = UBM_PAGES(STREAM_MIB), proposed, nr, longest;
 
 	if (!dir)
 		SKIP(return, "no xfs on " MCUBE_DISK_XFS);
 	snprintf(self->one, sizeof(self->one), "%s/mcube-one", dir);
-	ASSERT_EQ(0, make_hole(self->one, STREAM_MIB));
+	ASSERT_EQ(0, mcube_make_hole(self->one, UBM_PAGES(STREAM_MIB)));
 	ASSERT_EQ(0, mcube_write(READAHEAD, "4096"));
 	ASSERT_EQ(0, mcube_write(NOTES, "1"));
 	proposed = proposed_by(_metadata, read_stream, &job);
