@@ -101,7 +101,7 @@ static int search_show(struct seq_file *m, void *v)
 	unsigned int i;
 
 	guard(mutex)(&rocs_lock);
-	seq_puts(m, "pid index score_1048576\n");
+	seq_puts(m, "pid index score_1073741824\n");
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
 			show_search(m, rocs_targets[i]);

@@ -48,8 +48,11 @@
 #define FIRST_WAIT	8U
 #define LONGEST_WAIT	512U
 
-/* Scores and misses per instruction are multiples of 1/2^20. */
-#define UNIT_SHIFT	20
+/*
+ * Scores and misses per instruction are multiples of 1/2^30, so that a process which
+ * nearly always waits has a score of many units too.
+ */
+#define UNIT_SHIFT	30
 
 /* Misses among 1000 instructions that matter for the speed of a process. */
 #define MISSES_MIN	1U
@@ -64,7 +67,7 @@ void rocs_plan_init(struct rocs_plan *p)
 	p->backoff = FIRST_WAIT;
 }
 
-/* @part in 1/2^20 of @whole, which is not 0. */
+/* @part in 1/2^30 of @whole, which is not 0. */
 static u64 share(u64 part, u64 whole)
 {
 	/* Counts of many CPUs and long windows need not be exact to the last bit. */
@@ -79,7 +82,7 @@ static u64 share(u64 part, u64 whole)
  * rocs_plan_score() - how fast was the process in a window?
  * @w: the window.
  *
- * Return: instructions per cycle, in 1/2^20.
+ * Return: instructions per cycle, in 1/2^30.
  */
 u64 rocs_plan_score(const struct rocs_window *w)
 {
@@ -91,7 +94,8 @@ static u64 miss_rate(const struct rocs_window *w)
 {
 	u64 rate = w->instructions ? share(w->misses, w->instructions) : 0;
 
-	return max(rate, (1ULL << UNIT_SHIFT) / 1000 * MISSES_MIN);
+	/* rocs_phase_window() wants less than 2^48. */
+	return clamp(rate, (1ULL << UNIT_SHIFT) * MISSES_MIN / 1000, (1ULL << 48) - 1);
 }
 
 /* Has a new phase begun? */

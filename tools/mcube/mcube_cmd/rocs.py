@@ -13,7 +13,7 @@ from .term import Failure
 MODULE = "mcube_rocs"
 FOLDER = f"{policy.SYSFS}/rocs"
 DEBUG = "/sys/kernel/debug/mcube/rocs"
-RATE_ONE, GAIN_ONE, SCORE_ONE = 1 << 16, 1 << 10, 1 << 20
+RATE_ONE, GAIN_ONE, SCORE_ONE = 1 << 16, 1 << 10, 1 << 30
 POINTS = 65         # points of a search, at most
 NOISE = 256         # a point is better by 1/NOISE, or it is not better
 
@@ -104,7 +104,7 @@ def pages(pid):
 
 def search(pid):
     """Points of a process's last search: pages, IPC, IPC over the baseline, best or not."""
-    rows = [(int(r["index"]), int(r["score_1048576"])) for r in table("search") or []
+    rows = [(int(r["index"]), int(r["score_1073741824"])) for r in table("search") or []
             if int(r["pid"]) == pid]
     if not rows:
         return []

@@ -19,8 +19,8 @@ TARGETS = HEAD + (
 PROFILE = "pid address samples rate_65536 mapped\n" + "".join(
     f"4242 {0x400000 + 4096 * i:#x} {100 - i} {65536 - 700 * i} {int(i < 40)}\n"
     for i in range(80)) + "4242 0x900000 9 0 0\n"
-SEARCH = ("pid index score_1048576\n4242 0 524288\n4242 160 526000\n4242 512 600000\n"
-          "4242 640 601000\n")
+SEARCH = ("pid index score_1073741824\n4242 0 536870912\n4242 160 538624000\n4242 512 614400000\n"
+          "4242 640 615424000\n")
 
 
 class Rocs(fake.Case):

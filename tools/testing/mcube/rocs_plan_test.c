@@ -237,6 +237,15 @@ TEST(a_gain_that_does_not_last_is_rolled_back)
 	EXPECT_GT(plan.left, 0);
 }
 
+TEST(scores_of_a_program_that_nearly_always_waits_differ)
+{
+	struct rocs_window slow = { .cycles = WINDOW, .instructions = 1000 };
+	struct rocs_window slower = { .cycles = WINDOW, .instructions = 900 };
+
+	EXPECT_GT(rocs_plan_score(&slow) * 91 / 100, rocs_plan_score(&slower));
+	EXPECT_LT(rocs_plan_score(&slow) * 89 / 100, rocs_plan_score(&slower));
+}
+
 TEST(a_profile_without_pages_ends_in_a_wait)
 {
 	struct rocs_plan plan;

@@ -153,5 +153,5 @@ def read_held(base):
         key, _, value = line.rpartition("/")[2].partition(":")
         stats[key] = int(value)
     targets = table(at("targets"))
-    points = [(int(p["index"]), int(p["score_1048576"])) for p in table(at("search"))]
+    points = [(int(p["index"]), int(p["score_1073741824"])) for p in table(at("search"))]
     return Held(states, load.end, targets[-1] if targets else {}, sorted(points), stats)

@@ -289,34 +289,51 @@ int rocs_puppet_end(struct rocs_puppet *p)
 	return p->wrong || status ? -EILSEQ : 0;
 }
 
+/* A profile begins, and the plan is frozen as soon as samples are frequent. */
+static bool freeze_profile(struct rocs_puppet *p, struct rocs_line *l)
+{
+	/* Windows so long that a slow machine freezes the plan in time. */
+	if (rocs_choose(0) || !rocs_await_gone(p->pid) ||
+	    mcube_write(MCUBE_ROCS "window_kcycles", "40000") ||
+	    rocs_choose(p->pid) || !rocs_await_state(p->pid, "profile", l))
+		return false;
+	while (rocs_target(p->pid, l) && !strcmp(l->state, "profile") &&
+	       l->period > PERIOD)
+		usleep(1000);
+	return !rocs_freeze();
+}
+
+/* Wait for so many samples; false if the plan leaves the profile before. */
+static bool collect(const struct rocs_puppet *p, struct rocs_line *l, long want)
+{
+	long samples = rocs_stat("samples");
+
+	while (rocs_target(p->pid, l) && !strcmp(l->state, "profile")) {
+		if (rocs_stat("samples") >= samples + want)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
 /*
- * Make the puppet a target, and wait until ROCS has profiled all its pages.  The plan is
- * frozen then: no page has moved.
+ * Make the puppet a target, and wait until ROCS has profiled all its pages, or some pages
+ * of each huge page.  The plan is frozen then: no page has moved.
+ *
+ * A slow machine may see the plan leave the profile before that: when the windows have
+ * passed before the plan is frozen, or when ROCS gives up a profile that takes long.
  */
 bool rocs_lead_to_profile(struct rocs_puppet *p, struct rocs_line *l)
 {
-	long samples, want = p->map == rocs_map_huge ? 64 : 3 * p->pages;
+	/* A fault on a huge page clears 512 pages, which takes an emulator a millisecond. */
+	long want = p->map == rocs_map_huge ? 16 : 3 * p->pages;
 	double end = mcube_now() + ROCS_DEADLINE;
 
 	p->play = ROCS_FAULT;
 	do {
-		/* Windows so long that a slow machine freezes the plan in time. */
-		if (mcube_now() > end || rocs_choose(0) || !rocs_await_gone(p->pid) ||
-		    mcube_write(MCUBE_ROCS "window_kcycles", "10000") ||
-		    rocs_choose(p->pid) || !rocs_await_state(p->pid, "profile", l))
+		if (mcube_now() > end || !freeze_profile(p, l))
 			return false;
-		while (rocs_target(p->pid, l) && !strcmp(l->state, "profile") &&
-		       l->period > PERIOD)
-			usleep(1000);
-		if (rocs_freeze())
-			return false;
-	} while (!rocs_target(p->pid, l) || strcmp(l->state, "profile"));
-	samples = rocs_stat("samples");
-	while (rocs_stat("samples") < samples + want) {
-		if (mcube_now() > end)
-			return false;
-		usleep(1000);
-	}
+	} while (!collect(p, l, want));
 	p->play = ROCS_SLOW;
 	return rocs_puppet_worked(p);
 }
