@@ -214,6 +214,16 @@ static void unbinned_del(struct mcube_bins *b, unsigned int off,
 		b->unbinned >>= 1;
 }
 
+static void empty_bins(struct mcube_bins *b)
+{
+	unsigned int level;
+
+	b->nonempty = 0;
+	b->unbinned = 0;
+	for (level = 0; level <= b->order; level++)
+		INIT_LIST_HEAD(&b->bin[level]);
+}
+
 /**
  * mcube_bins_init() - initialize the bins of a container, all frames in use
  * @b: the bins.
@@ -223,17 +233,12 @@ static void unbinned_del(struct mcube_bins *b, unsigned int off,
 void mcube_bins_init(struct mcube_bins *b, struct page *base,
 		     unsigned int order)
 {
-	unsigned int level;
-
 	b->base = base;
 	b->order = order;
 	b->nr_free = 0;
-	b->nonempty = 0;
-	b->unbinned = 0;
 	b->word = 0;
 	bitmap_zero(b->free, MCUBE_MAX_PAGES);
-	for (level = 0; level <= order; level++)
-		INIT_LIST_HEAD(&b->bin[level]);
+	empty_bins(b);
 }
 
 /*
@@ -534,6 +539,22 @@ static unsigned int twist(unsigned int off, unsigned int mask, u64 key)
 		       (off >> 3 & key >> 48)) & mask);
 }
 
+/*
+ * Frame number @i of a variant of a fill order.  The frames of an even order change
+ * places within their level, run by run.  All frames of a level have the higher bits
+ * of their numbers in common.
+ */
+static unsigned int nth(const struct mcube_fill *f, unsigned int i, u64 key)
+{
+	unsigned int mask = (1U << f->order) - 1;
+
+	if (!f->even)
+		return twist(f->off[i], mask, key);
+	i = twist(i, mask >> f->level[i] >> 1, key);
+	/* Bits of the key that twist() does not use. */
+	return f->off[i] ^ (((key >> 10 & 0x3f) | (key >> 20 & 0xfc0)) & mask);
+}
+
 /**
  * mcube_bins_fill() - free all frames of a container that is wholly in use
  * @b: the bins, fresh from mcube_bins_init().
@@ -548,7 +569,7 @@ void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 	unsigned int i, n = 1U << b->order;
 
 	for (i = 0; i < n; i++) {
-		unsigned int off = twist(f->off[i], n - 1, key);
+		unsigned int off = nth(f, i, key);
 
 		note_rep(b, off, f->level[i]);
 		bin_add(b, off, f->level[i]);
@@ -575,9 +596,19 @@ void mcube_bins_fill_unbinned(struct mcube_bins *b)
 	b->nr_free = n;
 }
 
+/*
+ * Shall the free frames enter the bins anew?  Binned frames are in the order of their
+ * frees, which is as good as any, but for an even order.  Few frames are not worth
+ * the walk.
+ */
+static bool worth_sorting(const struct mcube_bins *b, const struct mcube_fill *f)
+{
+	return b->unbinned || (f->even && b->nr_free >= 1U << b->order >> 2);
+}
+
 /**
- * mcube_bins_sort() - put unbinned frames into the bins
- * @b: the bins; nothing happens if no frame is unbinned.
+ * mcube_bins_sort() - put the free frames into the bins in the fill order
+ * @b: the bins; nothing happens if the bins are as good as they are.
  * @f: fill order, computed for containers of this order.
  * @key: variant of the fill order; 0 for @f itself.
  */
@@ -586,9 +617,9 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 	unsigned int i, n = 1U << b->order;
 	DECLARE_BITMAP(in, MCUBE_MAX_PAGES);
 
-	if (!b->unbinned)
+	if (!worth_sorting(b, f))
 		return;
-	b->unbinned = 0;
+	empty_bins(b);
 	if (mcube_bins_full(b)) {
 		mcube_bins_fill(b, f, key);
 		return;
@@ -596,7 +627,7 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 	/* @free does not change: searches read it without a lock. */
 	bitmap_zero(in, MCUBE_MAX_PAGES);
 	for (i = 0; i < n; i++) {
-		unsigned int off = twist(f->off[i], n - 1, key), level;
+		unsigned int off = nth(f, i, key), level;
 
 		if (!test_bit(off, b->free))
 			continue;

@@ -23,23 +23,27 @@
  * enum mcube_fill_order - order in which a fresh container's frames enter bins
  * @MCUBE_FILL_SHUFFLE: a keyed permutation, different for every container.
  * @MCUBE_FILL_PAPER: ascending, as in the paper.
+ * @MCUBE_FILL_EVEN: random, but all colors in turn, see even.c.
  * @MCUBE_NR_FILL_ORDERS: number of fill orders.
  */
 enum mcube_fill_order {
 	MCUBE_FILL_SHUFFLE,
 	MCUBE_FILL_PAPER,
+	MCUBE_FILL_EVEN,
 	MCUBE_NR_FILL_ORDERS,
 };
 
 /**
  * struct mcube_fill - a fill order, computed in advance
  * @order: containers have 2^@order frames.
+ * @even: each aligned run of frames has all colors, in every variant.
  * @off: frames in the order in which they enter the bins.
  * @level: by position in @off, the level that the frame reaches when the frames
  *         enter an empty container in this order.
  */
 struct mcube_fill {
 	unsigned int order;
+	bool even;
 	u16 off[MCUBE_MAX_PAGES];
 	u8 level[MCUBE_MAX_PAGES];
 };
@@ -94,6 +98,8 @@ unsigned int mcube_bins_ascent(const unsigned long *free, unsigned int order,
 			       unsigned int off);
 void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_fill_order fill_order, u64 key);
+void mcube_even_build(struct mcube_fill *f, unsigned int order,
+		      const struct mcube_map *map, u64 key);
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
 void mcube_bins_fill_unbinned(struct mcube_bins *b);
 void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key);

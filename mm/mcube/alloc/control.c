@@ -155,7 +155,7 @@ static void free_offset_map(struct mcube_offset_map *map)
 	map->sel = NULL;
 }
 
-/* Computed once per order; these few KiB stay when the allocator goes off. */
+/* These few KiB stay when the allocator goes off. */
 static int make_fills(void)
 {
 	enum mcube_fill_order fill_order;
@@ -163,14 +163,19 @@ static int make_fills(void)
 	for (fill_order = 0; fill_order < MCUBE_NR_FILL_ORDERS; fill_order++) {
 		struct mcube_fill *f = mcube_config.fill[fill_order];
 
-		if (f && f->order == mcube_config.order)
+		/* The even order follows from the map. */
+		if (f && f->order == mcube_config.order && !f->even)
 			continue;
 		if (!f)
 			f = kmalloc(sizeof(*f), GFP_KERNEL);
 		if (!f)
 			return -ENOMEM;
-		mcube_fill_build(f, mcube_config.order, fill_order,
-				 get_random_u64());
+		if (fill_order == MCUBE_FILL_EVEN)
+			mcube_even_build(f, mcube_config.order, mcube_config.map,
+					 get_random_u64());
+		else
+			mcube_fill_build(f, mcube_config.order, fill_order,
+					 get_random_u64());
 		mcube_config.fill[fill_order] = f;
 	}
 	return 0;
@@ -362,7 +367,7 @@ static int __init parse_fill_order(char *str)
 				      MCUBE_NR_FILL_ORDERS, str ?: "");
 
 	if (fill_order < 0)
-		pr_warn("mcube.fill_order=%s: expected shuffle or paper; ignored\n",
+		pr_warn("mcube.fill_order=%s: expected shuffle, paper or even; ignored\n",
 			str ?: "");
 	else
 		mcube_config.fill_order = fill_order;

@@ -13,6 +13,7 @@
  *   paper     ascending, as in the M3 paper
  *   shuffle   the best of some random orders: the first frames shall differ in
  *             all address bits, as colors and banks are computed from these
+ *   even      all colors in turn, as the address map has them: even.c
  */
 
 #include <linux/bitmap.h>
@@ -80,7 +81,7 @@ out:
  * mcube_fill_build() - compute a fill order
  * @f: filled in.
  * @order: order of the containers.
- * @fill_order: the kind of fill order.
+ * @fill_order: MCUBE_FILL_PAPER or MCUBE_FILL_SHUFFLE.
  * @key: random bits for MCUBE_FILL_SHUFFLE, which tries some shuffles and keeps
  *       the shuffle that spreads its first frames best.
  */
@@ -91,6 +92,7 @@ void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 	unsigned int spread, most = 0, i;
 
 	f->order = order;
+	f->even = false;
 	if (fill_order == MCUBE_FILL_PAPER) {
 		fill_build(f, NULL);
 		return;

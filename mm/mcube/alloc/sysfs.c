@@ -58,7 +58,7 @@ static ssize_t fill_order_store(struct kobject *kobj,
 					    MCUBE_NR_FILL_ORDERS);
 
 	if (fill_order < 0) {
-		pr_warn_ratelimited("alloc/fill_order: expected shuffle or paper\n");
+		pr_warn_ratelimited("alloc/fill_order: expected shuffle, paper or even\n");
 		return fill_order;
 	}
 	mcube_alloc_set_fill_order(fill_order);

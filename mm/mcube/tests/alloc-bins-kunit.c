@@ -277,6 +277,44 @@ static void fill_orders_spread_colors(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, colors, 64);
 }
 
+/* Of 32 frames in even order, each color comes once; also when a container returns. */
+static void even_order_deals_out_colors(struct kunit *test)
+{
+	static const u64 color[] = { 0x1000, 0x2000, 0x4000, 0x8000, 0x10000 };
+	static const u64 bank[] = { 0x24000, 0x48000, 0x90000, 0x2000 };
+	struct bins_test *t = test->priv;
+	struct mcube_map map;
+	const char *why;
+	unsigned int round, i;
+
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, color, ARRAY_SIZE(color),
+						NULL, 0, 0, &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, bank, ARRAY_SIZE(bank),
+						NULL, 0, 0, &why));
+	for (round = 0; round < 64; round++) {
+		struct mcube_bins *b = fresh(t, MCUBE_MAX_ORDER);
+		u64 key = (u64)prandom_u32_state(&t->rnd) << 32 | prandom_u32_state(&t->rnd);
+		u32 seen = 0;
+
+		mcube_even_build(&t->fill, MCUBE_MAX_ORDER, &map, round);
+		mcube_bins_fill(b, &t->fill, key);
+		if (round % 2) {
+			while (mcube_bins_take(b) >= 0)
+				;
+			for (i = 0; i < FRAMES; i++)
+				mcube_bins_put(b, i);
+			mcube_bins_sort(b, &t->fill, key);
+		}
+		for (i = 0; i < FRAMES; i++) {
+			seen |= BIT(mcube_bins_take(b) & 31);
+			if (i % 32 < 31)
+				continue;
+			KUNIT_EXPECT_EQ(test, seen, ~0U);
+			seen = 0;
+		}
+	}
+}
+
 static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(figure_8b_walk_through),
 	KUNIT_CASE(figure_8b_third_claim),
@@ -284,6 +322,7 @@ static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(groups_of_binned_frames),
 	KUNIT_CASE(groups_of_unbinned_frames),
 	KUNIT_CASE(fill_orders_spread_colors),
+	KUNIT_CASE(even_order_deals_out_colors),
 	{}
 };
 

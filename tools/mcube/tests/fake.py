@@ -66,7 +66,7 @@ class Root:
                                 "map/nr_colors": "32", "map/nr_banks": "16",
                                 "map/color_bytes": "65536", "map/source":
                                 "color=cpuid bank=sysfs", "alloc/enabled": "0",
-                                "alloc/fill_order": "[shuffle] paper",
+                                "alloc/fill_order": "[shuffle] paper even",
                                 "alloc/container_order": "10"}.items():
                 self.put(f"{SYSFS}/{name}", value + "\n")
             for name, value in STATS.items():
@@ -153,9 +153,9 @@ class Root:
         if file == "alloc/enabled" and text not in ("0", "1"):
             self.refuse(errno.ERANGE, "alloc/enabled: expected 0 or 1")
         if file == "alloc/fill_order":
-            if text not in ("shuffle", "paper"):
-                self.refuse(errno.EINVAL, "alloc/fill_order: expected shuffle or paper")
-            text = re.sub(rf"\b{text}\b", f"[{text}]", "shuffle paper")
+            if text not in ("shuffle", "paper", "even"):
+                self.refuse(errno.EINVAL, "alloc/fill_order: expected shuffle, paper or even")
+            text = re.sub(rf"\b{text}\b", f"[{text}]", "shuffle paper even")
         if file == "alloc/container_order":
             if on:
                 self.refuse(errno.EBUSY, "alloc/container_order: first write 0 to alloc/enabled")

@@ -92,7 +92,7 @@ loop_allocator()
 	while running; do
 		put "$(pick 0 1 1)" $ALLOC/enabled
 		case $(rnd 7) in
-		0) put "$(pick paper shuffle)" $ALLOC/fill_order ;;
+		0) put "$(pick paper shuffle even)" $ALLOC/fill_order ;;
 		1)	put 0 $ALLOC/enabled
 			put "$(pick 9 10)" $ALLOC/container_order ;;
 		2)	put 0 $ALLOC/enabled

@@ -188,6 +188,59 @@ TEST_F_TIMEOUT(alloc_placement, paper_order_is_as_known, 120)
 	EXPECT_EQ(fresh, full);
 }
 
+/* Frames from @pfn on that are in the same container. */
+static unsigned int same_container(const uint64_t *pfn, unsigned int n, unsigned int order)
+{
+	unsigned int i;
+
+	for (i = 1; i < n && pfn[i] >> order == pfn[0] >> order; i++)
+		;
+	return i;
+}
+
+/*
+ * Of each 16 frames of a container, every color comes once.  Only containers count of
+ * which the process got all frames: then it is known where the 16 frames begin.
+ */
+static void check_even(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(alloc_placement) *self, const char *what)
+{
+	unsigned int order = mcube_read_num(MCUBE_ALLOC "container_order");
+	unsigned int i, j, n, whole = 0, runs = 0, colors = 0, banks = 0;
+
+	for (i = 0; i < MANY; i += n) {
+		n = same_container(self->pfn + i, MANY - i, order);
+		if (n < 1U << order)
+			continue;
+		whole++;
+		for (j = i; j < i + n; j += 16, runs++) {
+			colors += count_values(&self->color, self->pfn + j, 16);
+			banks += count_values(&self->bank, self->pfn + j, 16);
+		}
+	}
+	TH_LOG("%s: %u whole containers, %u runs of 16 pages", what, whole, runs);
+	EXPECT_GE(whole, 2);
+	EXPECT_EQ(16 * runs, colors);
+	EXPECT_EQ(8 * runs, banks);
+}
+
+TEST_F_TIMEOUT(alloc_placement, even_deals_out_colors, 120)
+{
+	char *p;
+
+	ASSERT_EQ(0, mcube_on("even", NULL, NULL));
+	mcube_pin(0);
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	EXPECT_LE(neighbours(self->pfn, MANY), 5);
+	check_even(_metadata, self, "fresh containers");
+	/* These containers are free again, in the order of the frees. */
+	ASSERT_EQ(0, munmap(p, MANY * PAGE_SIZE_));
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	check_even(_metadata, self, "containers that were in use");
+}
+
 /* Touch pages under a hint; all pages but counted fallbacks must follow it. */
 static void check_hint(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(alloc_placement) *self, const char *hint,

@@ -66,7 +66,7 @@ static void settle(struct __test_metadata *_metadata, struct mcube_memory *m)
 
 static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 {
-	const char * const orders[] = { "shuffle", "paper" };
+	const char * const orders[] = { "shuffle", "paper", "even" };
 	double start = mcube_now(), told = start;
 	long n;
 
@@ -76,7 +76,7 @@ static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order",
 						 n % 32 ? "9" : "10"));
 			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER,
-						 orders[n / 16 % 2]));
+						 orders[n / 16 % 3]));
 		}
 		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
 		/*

@@ -49,7 +49,7 @@ static const char * const bank_maps[] = {
 	NULL
 };
 
-static const char * const fill_orders[] = { "shuffle", "paper", NULL };
+static const char * const fill_orders[] = { "shuffle", "paper", "even", NULL };
 static const char * const container_orders[] = { "9", "10", NULL };
 static const char * const tls[] = { "1", "16", "256", "4096", NULL };
 static const char * const modes[] = { SRM_MODE_SEGMENTS, "stateless", NULL };
