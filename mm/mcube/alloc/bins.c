@@ -50,6 +50,8 @@
  *    alone, and the wholly free groups of each size are counted.
  *  - A bitmap tells whether a group is free, one word for groups of up to 64
  *    frames.  So freeing touches no frame but the freed frame and the slots.
+ *  - Frames that share DRAM rows may be kept together, as clusters: then clusters
+ *    are what is spread.
  *  - The order in which a fresh container is filled can be chosen.  In
  *    ascending order, as in the paper, the first frames of a container differ
  *    only in their highest address bits.  On XOR-mapped memory these frames
@@ -220,6 +222,7 @@ static void empty_bins(struct mcube_bins *b)
 
 	b->nonempty = 0;
 	b->unbinned = 0;
+	b->open = -1;
 	for (level = 0; level <= b->order; level++)
 		INIT_LIST_HEAD(&b->bin[level]);
 }
@@ -236,6 +239,7 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base,
 	b->base = base;
 	b->order = order;
 	b->nr_free = 0;
+	b->cluster = 0;
 	b->word = 0;
 	bitmap_zero(b->free, MCUBE_MAX_PAGES);
 	empty_bins(b);
@@ -273,29 +277,6 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 		return put_joined(b, off);
 	bin_add(b, off, 0);
 	return 0;
-}
-
-/**
- * mcube_bins_take() - allocate the representative of the largest free group
- * @b: the bins.
- *
- * No group above the one taken is free, so no other frame changes its level.
- *
- * Return: the frame, or -1 if no frame is free or the free frames are unbinned.
- */
-int mcube_bins_take(struct mcube_bins *b)
-{
-	struct page *page;
-	unsigned int off;
-
-	if (!b->nonempty)
-		return -1;
-	page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
-	off = page - b->base;
-	bin_del(b, off);
-	__clear_bit(off, b->free);
-	b->nr_free--;
-	return off;
 }
 
 /*
@@ -345,6 +326,51 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 	bin_del(b, off);
 	__clear_bit(off, b->free);
 	demote(b, off, level);
+}
+
+static int take_from_cluster(struct mcube_bins *b)
+{
+	unsigned long mask = BIT(1U << b->cluster) - 1, word = 0;
+	struct page *page;
+	unsigned int off;
+
+	if (b->open >= 0)
+		word = b->free[BIT_WORD(b->open)] >> b->open % BITS_PER_LONG & mask;
+	if (!word) {
+		page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
+		b->open = ALIGN_DOWN(page - b->base, 1L << b->cluster);
+		word = b->free[BIT_WORD(b->open)] >> b->open % BITS_PER_LONG & mask;
+	}
+	off = b->open + __ffs(word);
+	mcube_bins_remove(b, off);
+	return off;
+}
+
+/**
+ * mcube_bins_take() - allocate the representative of the largest free group
+ * @b: the bins.
+ *
+ * No group above the one taken is free, so no other frame changes its level.  With
+ * clusters, the representative names a cluster, whose free frames are taken in
+ * ascending order by this call and the next calls.
+ *
+ * Return: the frame, or -1 if no frame is free or the free frames are unbinned.
+ */
+int mcube_bins_take(struct mcube_bins *b)
+{
+	struct page *page;
+	unsigned int off;
+
+	if (!b->nonempty)
+		return -1;
+	if (b->cluster)
+		return take_from_cluster(b);
+	page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
+	off = page - b->base;
+	bin_del(b, off);
+	__clear_bit(off, b->free);
+	b->nr_free--;
+	return off;
 }
 
 /**
@@ -576,6 +602,7 @@ void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 	}
 	bitmap_set(b->free, 0, n);
 	b->nr_free = n;
+	b->cluster = f->cluster;
 }
 
 /**
@@ -617,6 +644,7 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 	unsigned int i, n = 1U << b->order;
 	DECLARE_BITMAP(in, MCUBE_MAX_PAGES);
 
+	b->cluster = f->cluster;
 	if (!worth_sorting(b, f))
 		return;
 	empty_bins(b);

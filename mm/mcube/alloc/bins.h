@@ -18,6 +18,8 @@
 #include <linux/types.h>
 
 #define MCUBE_MAX_PAGES		BIT(MCUBE_MAX_ORDER)
+/* Largest cluster: 2^5 frames, which lie in a word of a bitmap. */
+#define MCUBE_CLUSTER_MAX	5U
 
 /**
  * enum mcube_fill_order - order in which a fresh container's frames enter bins
@@ -36,6 +38,7 @@ enum mcube_fill_order {
 /**
  * struct mcube_fill - a fill order, computed in advance
  * @order: containers have 2^@order frames.
+ * @cluster: 2^@cluster neighbouring frames leave the bins one after the other.
  * @even: each aligned run of frames has all colors, in every variant.
  * @off: frames in the order in which they enter the bins.
  * @level: by position in @off, the level that the frame reaches when the frames
@@ -43,6 +46,7 @@ enum mcube_fill_order {
  */
 struct mcube_fill {
 	unsigned int order;
+	unsigned int cluster;
 	bool even;
 	u16 off[MCUBE_MAX_PAGES];
 	u8 level[MCUBE_MAX_PAGES];
@@ -68,6 +72,9 @@ union mcube_bins_groups {
  * @unbinned: 0 if the free frames are in bins.  Otherwise the free frames are
  *            in @free alone, and bit l is set while an aligned group of 2^l
  *            frames is wholly free: all bits up to the largest group's.
+ * @cluster: 2^@cluster neighbouring frames leave one after the other, as far as
+ *           they are free; at most MCUBE_CLUSTER_MAX.
+ * @open: first frame of the cluster that mcube_bins_take() uses up, or -1.
  * @word: word of @free where mcube_bins_take_from() last found a frame.
  * @free: bit per frame, set while the frame is free.
  * @bin: frames by level, head first.  A frame in bin l stands for a wholly
@@ -86,6 +93,8 @@ struct mcube_bins {
 	unsigned int nr_free;
 	unsigned long nonempty;
 	unsigned long unbinned;
+	unsigned int cluster;
+	int open;
 	unsigned int word;
 	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
 	struct list_head bin[MCUBE_MAX_ORDER + 1];
@@ -98,7 +107,7 @@ unsigned int mcube_bins_ascent(const unsigned long *free, unsigned int order,
 			       unsigned int off);
 void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_fill_order fill_order, u64 key);
-void mcube_even_build(struct mcube_fill *f, unsigned int order,
+void mcube_even_build(struct mcube_fill *f, unsigned int order, unsigned int cluster,
 		      const struct mcube_map *map, u64 key);
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
 void mcube_bins_fill_unbinned(struct mcube_bins *b);

@@ -163,19 +163,21 @@ static int make_fills(void)
 	for (fill_order = 0; fill_order < MCUBE_NR_FILL_ORDERS; fill_order++) {
 		struct mcube_fill *f = mcube_config.fill[fill_order];
 
-		/* The even order follows from the map. */
-		if (f && f->order == mcube_config.order && !f->even)
+		if (f && f->order == mcube_config.order && !f->even) {
+			f->cluster = mcube_config.cluster_order;
 			continue;
+		}
 		if (!f)
 			f = kmalloc(sizeof(*f), GFP_KERNEL);
 		if (!f)
 			return -ENOMEM;
 		if (fill_order == MCUBE_FILL_EVEN)
-			mcube_even_build(f, mcube_config.order, mcube_config.map,
-					 get_random_u64());
+			mcube_even_build(f, mcube_config.order, mcube_config.cluster_order,
+					 mcube_config.map, get_random_u64());
 		else
 			mcube_fill_build(f, mcube_config.order, fill_order,
 					 get_random_u64());
+		f->cluster = mcube_config.cluster_order;
 		mcube_config.fill[fill_order] = f;
 	}
 	return 0;
@@ -296,6 +298,16 @@ void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order)
 	WRITE_ONCE(mcube_config.fill_order, fill_order);
 }
 
+static int set_while_off(unsigned int *setting, unsigned int value)
+{
+	scoped_cond_guard(mutex_intr, return -EINTR, &mcube_control_lock) {
+		if (enabled)
+			return -EBUSY;
+		*setting = value;
+	}
+	return 0;
+}
+
 /**
  * mcube_alloc_set_order() - choose the size of containers
  * @order: containers have 2^@order pages.
@@ -306,12 +318,20 @@ int mcube_alloc_set_order(unsigned int order)
 {
 	if (order < MCUBE_ORDER_MIN || order > MCUBE_ORDER_MAX)
 		return -ERANGE;
-	scoped_cond_guard(mutex_intr, return -EINTR, &mcube_control_lock) {
-		if (enabled)
-			return -EBUSY;
-		mcube_config.order = order;
-	}
-	return 0;
+	return set_while_off(&mcube_config.order, order);
+}
+
+/**
+ * mcube_alloc_set_cluster_order() - choose how many neighbours stay together
+ * @order: clusters have 2^@order pages; 0 for single pages.
+ *
+ * Return: 0, -EBUSY while the allocator is on, -EINTR, or -ERANGE.
+ */
+int mcube_alloc_set_cluster_order(unsigned int order)
+{
+	if (order > MCUBE_CLUSTER_MAX)
+		return -ERANGE;
+	return set_while_off(&mcube_config.cluster_order, order);
 }
 
 /**
@@ -374,6 +394,19 @@ static int __init parse_fill_order(char *str)
 	return 0;
 }
 early_param("mcube.fill_order", parse_fill_order);
+
+static int __init parse_cluster_order(char *str)
+{
+	unsigned int order;
+
+	if (kstrtouint(str ?: "", 0, &order) || order > MCUBE_CLUSTER_MAX)
+		pr_warn("mcube.cluster_order=%s: expected 0 to %u; ignored\n",
+			str ?: "", MCUBE_CLUSTER_MAX);
+	else
+		mcube_config.cluster_order = order;
+	return 0;
+}
+early_param("mcube.cluster_order", parse_cluster_order);
 
 static int __init mcube_control_init(void)
 {

@@ -25,6 +25,10 @@
  * considered among the choices that are left.  Hence chance decides among several
  * sets of vectors.
  *
+ * With clusters, see bins.c, the first frames of the order name clusters.  The frames
+ * of a cluster then leave together, so the vectors have to add what the frames within a
+ * cluster lack.
+ *
  * A linear order is regular: two CPUs that take frames in step would meet in a bank
  * always or never.  So frames change places within a run, and runs change places
  * among the runs of a level, at random.
@@ -93,13 +97,16 @@ static unsigned int value_of(const u8 *value, unsigned int off)
 /**
  * struct even - the search for vectors
  * @order: order of the container.
+ * @cluster: order of the clusters.
  * @color: by bit of the offset, what it changes of the color.
  * @bank: by bit of the offset, what it changes of the bank.
  * @v: the vectors.
- * @run: log2 of the frames of a run: the number of independent colors.
+ * @run: log2 of the clusters of a run: the number of independent colors that
+ *       clusters have beyond those of the frames within a cluster.
  */
 struct even {
 	unsigned int order;
+	unsigned int cluster;
 	u8 color[MCUBE_MAX_ORDER];
 	u8 bank[MCUBE_MAX_ORDER];
 	u16 v[MCUBE_MAX_ORDER];
@@ -110,11 +117,17 @@ struct even {
 static unsigned int choose(struct even *e, struct rnd_state *rnd)
 {
 	struct span colors, banks;
-	unsigned int k, in_run = 0;
+	unsigned int k, run = 0, in_run = 0;
 
 	span_init(&colors);
 	span_init(&banks);
-	for (k = 0; k < e->order; k++) {
+	for (k = 0; k < e->cluster; k++) {
+		span_add(&colors, e->color[k]);
+		span_add(&banks, e->bank[k]);
+		e->v[e->order - 1 - k] = 1U << k;
+	}
+	in_run = banks.nr;
+	for (k = 0; k < e->order - e->cluster; k++) {
 		unsigned int top = 1U << (e->order - 1 - k), best = 0, i;
 		unsigned int start = prandom_u32_state(rnd);
 		int most = -1;
@@ -135,9 +148,10 @@ static unsigned int choose(struct even *e, struct rnd_state *rnd)
 		if (most >= 2) {
 			span_add(&colors, value_of(e->color, best));
 			in_run = banks.nr;
+			run++;
 		}
 	}
-	e->run = colors.nr;
+	e->run = run;
 	return in_run;
 }
 
@@ -159,17 +173,18 @@ static void shuffle(u16 *off, unsigned int nr, unsigned int len, struct rnd_stat
  * mcube_even_build() - compute an even fill order
  * @f: filled in.
  * @order: order of the containers.
+ * @cluster: order of the clusters, at most @order.
  * @map: colors and banks.  A container has the colors that the masks tell apart
  *       within its offsets; a table counts for nothing.
  * @key: random bits.
  *
  * mcube_bins_fill() keeps the runs whole in every variant of the order.
  */
-void mcube_even_build(struct mcube_fill *f, unsigned int order,
+void mcube_even_build(struct mcube_fill *f, unsigned int order, unsigned int cluster,
 		      const struct mcube_map *map, u64 key)
 {
 	unsigned int i, k, run, banks, most = 0, n = 1U << order;
-	struct even e = { .order = order }, best;
+	struct even e = { .order = order, .cluster = cluster }, best;
 	struct rnd_state rnd;
 
 	prandom_seed_state(&rnd, key);
@@ -201,6 +216,7 @@ void mcube_even_build(struct mcube_fill *f, unsigned int order,
 	for (i = 0; i < n / 2; i++)
 		swap(f->off[i], f->off[n - 1 - i]);
 	f->order = order;
+	f->cluster = cluster;
 	f->even = true;
 	for (i = 0; i < n; i++)
 		f->level[n - 1 - i] = order - fls(i);

@@ -92,6 +92,7 @@ void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 	unsigned int spread, most = 0, i;
 
 	f->order = order;
+	f->cluster = 0;
 	f->even = false;
 	if (fill_order == MCUBE_FILL_PAPER) {
 		fill_build(f, NULL);

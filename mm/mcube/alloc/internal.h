@@ -290,6 +290,7 @@ static inline void mcube_hinted_count(u32 hint, unsigned int nr)
  */
 struct mcube_config {
 	unsigned int order;
+	unsigned int cluster_order;
 	enum mcube_fill_order fill_order;
 	const struct mcube_map *map;
 	struct mcube_fill *fill[MCUBE_NR_FILL_ORDERS];
@@ -616,6 +617,7 @@ int mcube_alloc_enable(bool on);
 bool mcube_alloc_enabled(void);
 void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order);
 int mcube_alloc_set_order(unsigned int order);
+int mcube_alloc_set_cluster_order(unsigned int order);
 unsigned int mcube_alloc_containers(void);
 unsigned long mcube_alloc_free_pages(void);
 int mcube_alloc_add_zones(void);

@@ -71,31 +71,55 @@ static ssize_t container_order_show(struct kobject *kobj,
 	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_config.order));
 }
 
-static ssize_t container_order_store(struct kobject *kobj,
-				     struct kobj_attribute *attr,
-				     const char *buf, size_t count)
+/* Write an order that changes only while the allocator is off. */
+static ssize_t store_order(const char *file, const char *buf, size_t count,
+			   int (*set)(unsigned int order), unsigned int min,
+			   unsigned int max)
 {
 	unsigned int order;
 	int ret = mcube_parse_uint(buf, count, 0, UINT_MAX, &order);
 
 	if (!ret)
-		ret = mcube_alloc_set_order(order);
+		ret = set(order);
 	if (ret == -EBUSY)
-		pr_warn_ratelimited("alloc/container_order: first write 0 to alloc/enabled\n");
+		pr_warn_ratelimited("alloc/%s: first write 0 to alloc/enabled\n", file);
 	else if (ret != -EINTR && ret)
-		pr_warn_ratelimited("alloc/container_order: expected %u to %u\n",
-				    MCUBE_ORDER_MIN, MCUBE_ORDER_MAX);
+		pr_warn_ratelimited("alloc/%s: expected %u to %u\n", file, min, max);
 	return ret ?: count;
+}
+
+static ssize_t container_order_store(struct kobject *kobj,
+				     struct kobj_attribute *attr,
+				     const char *buf, size_t count)
+{
+	return store_order("container_order", buf, count, mcube_alloc_set_order,
+			   MCUBE_ORDER_MIN, MCUBE_ORDER_MAX);
+}
+
+static ssize_t cluster_order_show(struct kobject *kobj,
+				  struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_config.cluster_order));
+}
+
+static ssize_t cluster_order_store(struct kobject *kobj,
+				   struct kobj_attribute *attr, const char *buf,
+				   size_t count)
+{
+	return store_order("cluster_order", buf, count, mcube_alloc_set_cluster_order,
+			   0, MCUBE_CLUSTER_MAX);
 }
 
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
 static struct kobj_attribute fill_order_attr = __ATTR_RW(fill_order);
 static struct kobj_attribute container_order_attr = __ATTR_RW(container_order);
+static struct kobj_attribute cluster_order_attr = __ATTR_RW(cluster_order);
 
 static const struct attribute *alloc_attrs[] = {
 	&enabled_attr.attr,
 	&fill_order_attr.attr,
 	&container_order_attr.attr,
+	&cluster_order_attr.attr,
 	NULL,
 };
 

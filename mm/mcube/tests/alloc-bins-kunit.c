@@ -296,7 +296,8 @@ static void even_order_deals_out_colors(struct kunit *test)
 		u64 key = (u64)prandom_u32_state(&t->rnd) << 32 | prandom_u32_state(&t->rnd);
 		u32 seen = 0;
 
-		mcube_even_build(&t->fill, MCUBE_MAX_ORDER, &map, round);
+		mcube_even_build(&t->fill, MCUBE_MAX_ORDER, round % (MCUBE_CLUSTER_MAX + 1),
+				 &map, round);
 		mcube_bins_fill(b, &t->fill, key);
 		if (round % 2) {
 			while (mcube_bins_take(b) >= 0)
@@ -315,6 +316,33 @@ static void even_order_deals_out_colors(struct kunit *test)
 	}
 }
 
+/* Eight neighbours leave one after the other; what is freed leaves with them. */
+static void clusters_stay_together(struct kunit *test)
+{
+	struct bins_test *t = test->priv;
+	struct mcube_bins *b = fresh(t, MCUBE_MAX_ORDER);
+	unsigned int i, off, first = 0;
+
+	mcube_fill_build(&t->fill, MCUBE_MAX_ORDER, MCUBE_FILL_SHUFFLE, 1);
+	t->fill.cluster = 3;
+	mcube_bins_fill(b, &t->fill, prandom_u32_state(&t->rnd));
+	for (i = 0; i < FRAMES; i++) {
+		off = mcube_bins_take(b);
+		if (!(i % 8))
+			first = off;
+		KUNIT_ASSERT_EQ(test, off, first + i % 8);
+		KUNIT_ASSERT_EQ(test, first % 8, 0);
+	}
+	for (i = 16; i < 24; i += 3)
+		mcube_bins_put(b, i);
+	mcube_bins_put(b, 100);
+	KUNIT_EXPECT_EQ(test, mcube_bins_take(b), 100);
+	KUNIT_EXPECT_EQ(test, mcube_bins_take(b), 16);
+	KUNIT_EXPECT_EQ(test, mcube_bins_take(b), 19);
+	KUNIT_EXPECT_EQ(test, mcube_bins_take(b), 22);
+	KUNIT_EXPECT_EQ(test, mcube_bins_take(b), -1);
+}
+
 static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(figure_8b_walk_through),
 	KUNIT_CASE(figure_8b_third_claim),
@@ -323,6 +351,7 @@ static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(groups_of_unbinned_frames),
 	KUNIT_CASE(fill_orders_spread_colors),
 	KUNIT_CASE(even_order_deals_out_colors),
+	KUNIT_CASE(clusters_stay_together),
 	{}
 };
 

@@ -67,7 +67,8 @@ class Root:
                                 "map/color_bytes": "65536", "map/source":
                                 "color=cpuid bank=sysfs", "alloc/enabled": "0",
                                 "alloc/fill_order": "[shuffle] paper even",
-                                "alloc/container_order": "10"}.items():
+                                "alloc/container_order": "10",
+                                "alloc/cluster_order": "0"}.items():
                 self.put(f"{SYSFS}/{name}", value + "\n")
             for name, value in STATS.items():
                 self.put(f"{SYSFS}/alloc/stats/{name}", f"{value}\n")

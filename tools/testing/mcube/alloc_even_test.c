@@ -90,16 +90,22 @@ static unsigned int values(const struct mcube_dim *d, unsigned int order)
 	return nr;
 }
 
-/* Are the counts of the values that occur at all as equal as can be? */
-static bool is_even(const struct mcube_dim *d, const u16 *off, unsigned int nr, unsigned int nr_values)
+/*
+ * Are the counts of the values in a run as equal as can be?  Frames of a cluster that
+ * have the same value count as one.
+ */
+static bool is_even(const struct mcube_dim *d, const struct mcube_fill *f, const u16 *off,
+		    unsigned int nr)
 {
+	unsigned int same = (1U << f->cluster) / values(d, f->cluster);
 	unsigned int count[MCUBE_MAX_VALUES] = { }, i;
+	unsigned int mean = nr / same / values(d, f->order);
 
 	for (i = 0; i < nr; i++)
 		count[value(d, off[i])]++;
 	for (i = 0; i < MCUBE_MAX_VALUES; i++)
-		if (count[i] > DIV_ROUND_UP(nr, nr_values) ||
-		    (count[i] && count[i] < nr / nr_values))
+		if (count[i] % same || count[i] / same > max(mean, 1) ||
+		    (count[i] && count[i] / same < mean))
 			return false;
 	return true;
 }
@@ -120,13 +126,21 @@ static struct mcube_bins *fresh(unsigned int order)
 }
 
 /*
+ * Frames of a run: so many clusters as it takes to have all colors.  The colors within a
+ * cluster are those of its first frames, so this is all colors if they are distinct.
+ */
+static unsigned int run_length(const struct mcube_dim *color, const struct mcube_fill *f)
+{
+	return values(color, f->order) / values(color, f->cluster) << f->cluster;
+}
+
+/*
  * Check a variant of an even order; returns whether the banks are even in each run, too.
  */
 static bool check_variant(struct __test_metadata *_metadata, const struct mcube_fill *f,
 			  const struct mcube_map *map, u64 key)
 {
-	unsigned int run = values(&map->color, f->order), i, n = 1U << f->order;
-	unsigned int banks = values(&map->bank, f->order);
+	unsigned int run = run_length(&map->color, f), i, n = 1U << f->order;
 	struct mcube_bins *b = fresh(f->order);
 	static u16 off[FRAMES], again[FRAMES];
 	static bool seen[FRAMES];
@@ -141,9 +155,14 @@ static bool check_variant(struct __test_metadata *_metadata, const struct mcube_
 		seen[off[i]] = true;
 	}
 	for (i = 0; i < n; i += run) {
-		EXPECT_TRUE(is_even(&map->color, off + i, run, run));
-		even &= is_even(&map->bank, off + i, run, banks);
+		EXPECT_TRUE(is_even(&map->color, f, off + i, run));
+		even &= is_even(&map->bank, f, off + i, run);
 	}
+	for (i = 0; i < n; i++)
+		if (i & ((1U << f->cluster) - 1))
+			EXPECT_EQ(off[i], off[i - 1] + 1);
+	if (f->cluster)
+		return even;
 	/* Freeing frame by frame gives the same bins: the levels are right. */
 	for (i = n; i--;)
 		mcube_bins_put(b, off[i]);
@@ -161,7 +180,9 @@ TEST(runs_of_named_maps_have_all_colors_and_even_banks)
 	for (i = 0; i < ARRAY_SIZE(named_maps); i++) {
 		ASSERT_EQ(make_map(&map, &named_maps[i]), 0);
 		for (round = 0; round < 20 * test_scale(); round++) {
-			mcube_even_build(&f, MCUBE_MAX_ORDER, &map, get_random_u64());
+			mcube_even_build(&f, MCUBE_MAX_ORDER,
+					 round % (MCUBE_CLUSTER_MAX + 1), &map,
+					 get_random_u64());
 			EXPECT_TRUE(check_variant(_metadata, &f, &map, 0));
 			EXPECT_TRUE(check_variant(_metadata, &f, &map, get_random_u64()))
 				TH_LOG("banks of a run differ by more than one: %s",
@@ -179,7 +200,8 @@ TEST(runs_of_random_maps_have_all_colors)
 	for (order = 0; order <= MCUBE_MAX_ORDER; order++) {
 		for (round = 0; round < 200 * test_scale(); round++) {
 			random_map(&map);
-			mcube_even_build(&f, order, &map, get_random_u64());
+			mcube_even_build(&f, order, round % (min(order, MCUBE_CLUSTER_MAX) + 1),
+					 &map, get_random_u64());
 			even += check_variant(_metadata, &f, &map, get_random_u64());
 			maps++;
 		}
@@ -198,7 +220,7 @@ TEST(variants_differ_from_container_to_container)
 	struct mcube_map map;
 
 	ASSERT_EQ(make_map(&map, &named_maps[0]), 0);
-	mcube_even_build(&f, MCUBE_MAX_ORDER, &map, get_random_u64());
+	mcube_even_build(&f, MCUBE_MAX_ORDER, 0, &map, get_random_u64());
 	for (round = 0; round < rounds; round++) {
 		mcube_bins_fill(fresh(MCUBE_MAX_ORDER), &f, get_random_u64());
 		take_all(&bins, a);
@@ -271,7 +293,7 @@ TEST(runs_of_refilled_containers)
 	struct mcube_map map;
 
 	ASSERT_EQ(make_map(&map, &named_maps[0]), 0);
-	mcube_even_build(&f, MCUBE_MAX_ORDER, &map, get_random_u64());
+	mcube_even_build(&f, MCUBE_MAX_ORDER, 0, &map, get_random_u64());
 	for (how = 0; how < NR_AFTER_USE; how++) {
 		as_freed = 0;
 		claimed = 0;

@@ -94,7 +94,8 @@ loop_allocator()
 		case $(rnd 7) in
 		0) put "$(pick paper shuffle even)" $ALLOC/fill_order ;;
 		1)	put 0 $ALLOC/enabled
-			put "$(pick 9 10)" $ALLOC/container_order ;;
+			put "$(pick 9 10)" $ALLOC/container_order
+			put "$(pick 0 1 3 5)" $ALLOC/cluster_order ;;
 		2)	put 0 $ALLOC/enabled
 			put "$(pick '0x1000 0x2000 0x4000 0x8000' '0x8000 0x10000' \
 				'0x1000 0x2000 0x4000 table:8:0,1,2')" $MCUBE/map/color_map
@@ -620,6 +621,7 @@ for f in taken released broken_up served colored fallback uncovered; do
 done
 put 0 $ALLOC/enabled
 put 10 $ALLOC/container_order
+put 0 $ALLOC/cluster_order
 put shuffle $ALLOC/fill_order
 # Shared memory and files that stressors left behind
 ipcs -m 2>/dev/null | awk '$2 ~ /^[0-9]+$/ { print $2 }' | while read -r id; do

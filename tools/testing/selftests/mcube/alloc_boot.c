@@ -102,6 +102,17 @@ TEST_F(alloc_boot, fill_order)
 	free(text);
 }
 
+TEST_F(alloc_boot, cluster_order)
+{
+	char *text = parameter(self->cmdline, "mcube.cluster_order"), *end = NULL;
+	long order = text ? strtol(text, &end, 0) : 0;
+	bool good = text && end != text && !*end && order >= 0 && order <= 5;
+
+	TH_LOG("mcube.cluster_order=%s", text ? text : "(not given)");
+	EXPECT_EQ(good ? order : 0, mcube_read_num(MCUBE_ALLOC "cluster_order"));
+	free(text);
+}
+
 /*
  * The kernel itself says whether a map is valid: a map that it takes from sysfs
  * it must have taken at boot, and in the same form.

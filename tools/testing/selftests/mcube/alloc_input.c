@@ -21,6 +21,10 @@ static const char * const bad_order[] = {
 	"0", "1", "8", "11", "63", "64", "100", "1000000", "2147483648", NULL
 };
 
+static const char * const bad_cluster_order[] = {
+	"6", "7", "10", "63", "64", "1000000", "2147483648", NULL
+};
+
 static const char * const bad_fill_order[] = {
 	"\n", " ", "0", "1", "-1", "shuf", "shufflee", "Shuffle", "SHUFFLE",
 	"[shuffle]", "shuffle paper", "paper shuffle", " paper", "paper ",
@@ -88,6 +92,15 @@ TEST_F_TIMEOUT(alloc_input, container_order, 120)
 	EXPECT_EQ(0, input_refused_forms(path, "9"));
 }
 
+TEST_F_TIMEOUT(alloc_input, cluster_order, 120)
+{
+	const char *path = MCUBE_ALLOC "cluster_order";
+
+	EXPECT_EQ(0, input_refused(path, input_bad_numbers));
+	EXPECT_EQ(0, input_refused(path, bad_cluster_order));
+	EXPECT_EQ(0, input_refused_forms(path, "3"));
+}
+
 TEST_F_TIMEOUT(alloc_input, fill_order, 120)
 {
 	const char *path = MCUBE_ALLOC ALLOC_FILL_ORDER;
@@ -112,12 +125,15 @@ TEST_F_TIMEOUT(alloc_input, busy_while_on, 120)
 	input_snapshot(self->after, sizeof(self->after));
 	EXPECT_STREQ(self->before, self->after);
 	EXPECT_EQ(0, input_refused(path, bad_order));
+	EXPECT_EQ(-EBUSY, mcube_write(MCUBE_ALLOC "cluster_order", "1"));
+	EXPECT_EQ(0, input_refused(MCUBE_ALLOC "cluster_order", bad_cluster_order));
 
 	/* The fill order may change at any time. */
 	EXPECT_EQ(0, mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER, "paper"));
 	EXPECT_EQ(0, mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER, "shuffle"));
 	ASSERT_EQ(0, mcube_off());
 	EXPECT_EQ(0, mcube_write(path, "9"));
+	EXPECT_EQ(0, mcube_write(MCUBE_ALLOC "cluster_order", "5"));
 }
 
 /* Switch the allocator on with a signal pending all the while; the caller traces. */
@@ -232,7 +248,7 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 {
 	static const char * const numbers[] = {
 		"nr_colors", "nr_banks", "color_bytes", "enabled",
-		"container_order", "containers", "free_pages", "served",
+		"container_order", "cluster_order", "containers", "free_pages", "served",
 		"colored", "fallback", "uncovered", "taken",
 		"reserved_colors", "reserved_free",
 		STAT_RELEASED, STAT_BROKEN_UP,

@@ -203,7 +203,8 @@ static unsigned int same_container(const uint64_t *pfn, unsigned int n, unsigned
  * which the process got all frames: then it is known where the 16 frames begin.
  */
 static void check_even(struct __test_metadata *_metadata,
-		       FIXTURE_DATA(alloc_placement) *self, const char *what)
+		       FIXTURE_DATA(alloc_placement) *self, const char *what,
+		       unsigned int banks_of_run)
 {
 	unsigned int order = mcube_read_num(MCUBE_ALLOC "container_order");
 	unsigned int i, j, n, whole = 0, runs = 0, colors = 0, banks = 0;
@@ -221,7 +222,7 @@ static void check_even(struct __test_metadata *_metadata,
 	TH_LOG("%s: %u whole containers, %u runs of 16 pages", what, whole, runs);
 	EXPECT_GE(whole, 2);
 	EXPECT_EQ(16 * runs, colors);
-	EXPECT_EQ(8 * runs, banks);
+	EXPECT_EQ(banks_of_run * runs, banks);
 }
 
 TEST_F_TIMEOUT(alloc_placement, even_deals_out_colors, 120)
@@ -233,12 +234,40 @@ TEST_F_TIMEOUT(alloc_placement, even_deals_out_colors, 120)
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
 	EXPECT_LE(neighbours(self->pfn, MANY), 5);
-	check_even(_metadata, self, "fresh containers");
+	check_even(_metadata, self, "fresh containers", 8);
 	/* These containers are free again, in the order of the frees. */
 	ASSERT_EQ(0, munmap(p, MANY * PAGE_SIZE_));
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
-	check_even(_metadata, self, "containers that were in use");
+	check_even(_metadata, self, "containers that were in use", 8);
+}
+
+/*
+ * Clusters of eight: neighbours in a cluster, and clusters in even order.  A cluster has
+ * two banks, so the two clusters of a run have four.
+ */
+TEST_F_TIMEOUT(alloc_placement, clusters_stay_together, 120)
+{
+	unsigned int i, in_cluster = 0;
+	char *p;
+
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "cluster_order", "3"));
+	ASSERT_EQ(0, mcube_on("even", NULL, NULL));
+	mcube_pin(0);
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	for (i = 1; i < MANY; i++)
+		in_cluster += self->pfn[i] == self->pfn[i - 1] + 1 && self->pfn[i] % 8;
+	TH_LOG("%u of %u pages follow their predecessor in its cluster", in_cluster, MANY);
+	/* Seven of eight, but for what other tasks took meanwhile. */
+	EXPECT_GE(in_cluster, MANY * 7 / 8 * 98 / 100);
+	EXPECT_LE(neighbours(self->pfn, MANY), 90);
+	check_even(_metadata, self, "fresh containers", 4);
+	ASSERT_EQ(0, munmap(p, MANY * PAGE_SIZE_));
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	check_even(_metadata, self, "containers that were in use", 4);
 }
 
 /* Touch pages under a hint; all pages but counted fallbacks must follow it. */

@@ -75,6 +75,7 @@ static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 		if (n % 16 == 0) {
 			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "container_order",
 						 n % 32 ? "9" : "10"));
+			ASSERT_EQ(0, mcube_write_num(MCUBE_ALLOC "cluster_order", n / 16 % 6));
 			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER,
 						 orders[n / 16 % 3]));
 		}

@@ -51,6 +51,7 @@ static const char * const bank_maps[] = {
 
 static const char * const fill_orders[] = { "shuffle", "paper", "even", NULL };
 static const char * const container_orders[] = { "9", "10", NULL };
+static const char * const cluster_orders[] = { "0", "1", "3", "5", NULL };
 static const char * const tls[] = { "1", "16", "256", "4096", NULL };
 static const char * const modes[] = { SRM_MODE_SEGMENTS, "stateless", NULL };
 static const char * const group_orders[] = { "auto", "0", "1", "2", "3", "4", NULL };
@@ -126,6 +127,8 @@ static const struct control {
 	{ MCUBE_ALLOC ALLOC_FILL_ORDER, 1, NULL, NULL, fill_orders, no_choice, 0 },
 	{ MCUBE_ALLOC "container_order", 1, MCUBE_ALLOC "enabled", "0",
 	  container_orders, no_order, ERROR(EBUSY) },
+	{ MCUBE_ALLOC "cluster_order", 1, MCUBE_ALLOC "enabled", "0",
+	  cluster_orders, no_order, ERROR(EBUSY) },
 	{ MCUBE_SRM "enabled", 4, MCUBE_ALLOC "enabled", "1", switches,
 	  input_bad_switch,
 	  ERROR(ENODEV) | ERROR(EOPNOTSUPP) | ERROR(ERANGE) },

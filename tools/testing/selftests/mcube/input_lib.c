@@ -25,6 +25,7 @@ const char * const input_writable[] = {
 	MCUBE_ALLOC "enabled",
 	MCUBE_ALLOC ALLOC_FILL_ORDER,
 	MCUBE_ALLOC "container_order",
+	MCUBE_ALLOC "cluster_order",
 	MCUBE_SRM "enabled",
 	MCUBE_SRM "tl",
 	MCUBE_SRM "mode",
@@ -144,6 +145,8 @@ int input_begin(void)
 		ret = mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER, "shuffle");
 	if (!ret)
 		ret = mcube_write(MCUBE_ALLOC "container_order", "10");
+	if (!ret)
+		ret = mcube_write(MCUBE_ALLOC "cluster_order", "0");
 	if (!ret)
 		ret = mcube_hint("color=3 bank=2");
 	return ret;

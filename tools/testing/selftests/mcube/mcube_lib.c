@@ -222,6 +222,7 @@ void mcube_save(struct mcube_saved *s)
 	mcube_read(MCUBE_MAP "bank_map", s->banks, sizeof(s->banks));
 	mcube_fill_order(s->fill_order, sizeof(s->fill_order));
 	s->order = mcube_read_num(MCUBE_ALLOC "container_order");
+	s->cluster = mcube_read_num(MCUBE_ALLOC "cluster_order");
 	s->on = mcube_read_num(MCUBE_ALLOC "enabled") == 1;
 }
 
@@ -232,6 +233,7 @@ void mcube_restore(const struct mcube_saved *s)
 	mcube_write(MCUBE_MAP "color_map", s->colors);
 	mcube_write(MCUBE_MAP "bank_map", s->banks);
 	mcube_write_num(MCUBE_ALLOC "container_order", s->order);
+	mcube_write_num(MCUBE_ALLOC "cluster_order", s->cluster);
 	mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER, s->fill_order);
 	if (s->on)
 		mcube_write(MCUBE_ALLOC "enabled", "1");

@@ -78,7 +78,7 @@ long mcube_stat(const char *name);
 
 struct mcube_saved {
 	char colors[1024], banks[1024], fill_order[32];
-	long order;
+	long order, cluster;
 	bool on;
 };
 

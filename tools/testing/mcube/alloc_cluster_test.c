@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Clusters: neighbouring frames leave the bins together, against a model, and how many
+ * DRAM rows a stream opens.
+ */
+#include "mcube_test.h"
+
+#include "alloc/bins.h"
+
+#define FRAMES		MCUBE_MAX_PAGES
+
+static struct page frames[FRAMES];
+static struct mcube_bins bins;
+
+static struct mcube_bins *fresh(unsigned int order)
+{
+	memset(frames, 0xff, sizeof(frames));
+	mcube_bins_init(&bins, frames, order);
+	return &bins;
+}
+
+static struct mcube_bins *filled(unsigned int order, unsigned int cluster)
+{
+	static struct mcube_fill f;
+
+	mcube_fill_build(&f, order, MCUBE_FILL_SHUFFLE, get_random_u64());
+	f.cluster = cluster;
+	mcube_bins_fill(fresh(order), &f, get_random_u64());
+	return &bins;
+}
+
+/* Clusters come out whole, in ascending order, each from another group of clusters. */
+TEST(clusters_are_what_is_spread)
+{
+	unsigned int cluster, i, nr, off, first = 0;
+	static bool seen[FRAMES];
+
+	for (cluster = 1; cluster <= MCUBE_CLUSTER_MAX; cluster++) {
+		filled(MCUBE_MAX_ORDER, cluster);
+		memset(seen, 0, sizeof(seen));
+		nr = FRAMES >> cluster;
+		for (i = 0; i < FRAMES; i++) {
+			off = mcube_bins_take(&bins);
+			if (i % (1U << cluster)) {
+				ASSERT_EQ(off, first + i % (1U << cluster));
+				continue;
+			}
+			first = off;
+			ASSERT_EQ(first % (1U << cluster), 0);
+			/* The first 8 clusters lie in different eighths. */
+			if (i >> cluster < 8 && nr >= 8) {
+				ASSERT_FALSE(seen[first / (FRAMES / 8)]);
+				seen[first / (FRAMES / 8)] = true;
+			}
+		}
+		ASSERT_EQ(mcube_bins_take(&bins), -1);
+	}
+}
+
+/* Order of the largest wholly free group that contains the frame. */
+static int group_of(const bool *free, unsigned int order, unsigned int off)
+{
+	unsigned int level, i, first;
+
+	for (level = 0; level <= order; level++) {
+		first = off & ~((1U << level) - 1);
+		for (i = first; i < first + (1U << level); i++)
+			if (!free[i])
+				return (int)level - 1;
+	}
+	return order;
+}
+
+static int largest_group(const bool *free, unsigned int order)
+{
+	unsigned int off;
+	int most = -1;
+
+	for (off = 0; off < 1U << order; off++)
+		most = max(most, group_of(free, order, off));
+	return most;
+}
+
+/* The largest group that a cluster reaches into, or -1 if none of it is free. */
+static int reach_of_cluster(const bool *free, unsigned int order, unsigned int first,
+			    unsigned int nr)
+{
+	unsigned int off;
+	int most = -1;
+
+	for (off = first; off < first + nr; off++)
+		most = max(most, group_of(free, order, off));
+	return most;
+}
+
+/* A frame leaves: the lowest of the open cluster, else of the largest group's cluster. */
+static void take(struct __test_metadata *_metadata, bool *free, int *open)
+{
+	unsigned int nr = 1U << bins.cluster, off, first;
+	int got = mcube_bins_take(&bins);
+
+	if (got < 0) {
+		ASSERT_EQ(largest_group(free, bins.order), -1);
+		return;
+	}
+	ASSERT_TRUE(free[got]);
+	first = got & ~(nr - 1);
+	for (off = first; off < (unsigned int)got; off++)
+		ASSERT_FALSE(free[off]);
+	if (*open >= 0 && reach_of_cluster(free, bins.order, *open, nr) >= 0) {
+		ASSERT_EQ(first, *open);
+	} else {
+		ASSERT_EQ(reach_of_cluster(free, bins.order, first, nr),
+			  largest_group(free, bins.order));
+	}
+	free[got] = false;
+	*open = first;
+}
+
+TEST(random_operations_against_a_model)
+{
+	unsigned int order, cluster, round, off, used;
+	bool free[FRAMES];
+	int open;
+
+	for (order = 0; order <= 7; order++) {
+		for (cluster = 1; cluster <= min(order, MCUBE_CLUSTER_MAX); cluster++) {
+			filled(order, cluster);
+			memset(free, 0, sizeof(free));
+			memset(free, true, 1U << order);
+			open = -1;
+			for (round = 0; round < 2000 * test_scale(); round++) {
+				used = get_random_u32_below(100) < round / 10 % 100;
+				off = get_random_u32_below(1U << order);
+				if (used) {
+					take(_metadata, free, &open);
+				} else if (!free[off]) {
+					mcube_bins_put(&bins, off);
+					free[off] = true;
+				} else if (round % 8 == 0) {
+					/* A request with a hint takes any frame. */
+					mcube_bins_remove(&bins, off);
+					free[off] = false;
+				}
+				ASSERT_EQ(mcube_bins_top(&bins), largest_group(free, order));
+			}
+		}
+	}
+}
+
+/*
+ * DRAM of a Skylake with two channels (Pessl et al., DRAMA): masks of the bank, some with
+ * bits within the page; 64 banks and rows of 8 KiB, so 512 KiB hold a row of each.
+ */
+static const u64 skylake[] = { 0x4080, 0x88000, 0x110000, 0x220000, 0x440000, 0xc3300 };
+
+static unsigned int bank_of(u64 addr)
+{
+	unsigned int i, bank = 0;
+
+	for (i = 0; i < ARRAY_SIZE(skylake); i++)
+		bank |= (hweight64(addr & skylake[i]) & 1) << i;
+	return bank;
+}
+
+/* Rows that streams open as they work through the frames, per page of a stream. */
+static unsigned int rows_per_page(const u16 *off, unsigned int streams)
+{
+	unsigned int part = FRAMES / streams, i, line, s, opened = 0;
+	u64 row[64], addr;
+
+	memset(row, 0xff, sizeof(row));
+	for (i = 0; i < part; i++) {
+		for (line = 0; line < 64; line++) {
+			for (s = 0; s < streams; s++) {
+				addr = (u64)off[s * part + i] << 12 | line << 6;
+				opened += row[bank_of(addr)] != addr >> 19;
+				row[bank_of(addr)] = addr >> 19;
+			}
+		}
+	}
+	return opened * 100 / FRAMES;
+}
+
+TEST(clusters_keep_rows_open)
+{
+	unsigned int rounds = 20 * test_scale(), cluster, round, i, rows[2][MCUBE_CLUSTER_MAX + 1];
+	static u16 off[FRAMES];
+
+	for (i = 0; i < FRAMES; i++)
+		off[i] = i;
+	TH_LOG("rows per page, ascending frames: one stream %u.%02u, two streams %u.%02u",
+	       rows_per_page(off, 1) / 100, rows_per_page(off, 1) % 100,
+	       rows_per_page(off, 2) / 100, rows_per_page(off, 2) % 100);
+	memset(rows, 0, sizeof(rows));
+	for (cluster = 0; cluster <= MCUBE_CLUSTER_MAX; cluster++) {
+		for (round = 0; round < rounds; round++) {
+			filled(MCUBE_MAX_ORDER, cluster);
+			for (i = 0; i < FRAMES; i++)
+				off[i] = mcube_bins_take(&bins);
+			rows[0][cluster] += rows_per_page(off, 1);
+			rows[1][cluster] += rows_per_page(off, 2);
+		}
+		rows[0][cluster] /= rounds;
+		rows[1][cluster] /= rounds;
+		TH_LOG("rows per page, shuffle, clusters of %u: one stream %u.%02u, two streams %u.%02u",
+		       1U << cluster, rows[0][cluster] / 100, rows[0][cluster] % 100,
+		       rows[1][cluster] / 100, rows[1][cluster] % 100);
+	}
+	/* Eight neighbours share their four rows. */
+	EXPECT_LE(rows[0][3] * 4, rows[0][0]);
+}
