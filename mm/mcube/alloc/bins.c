@@ -56,7 +56,7 @@
  *    ascending order, as in the paper, the first frames of a container differ
  *    only in their highest address bits.  On XOR-mapped memory these frames
  *    have one color and few banks, the same on every CPU.  See the finding on
- *    fill orders in Documentation/mm/mcube/alloc.rst.
+ *    fill orders in Documentation/mm/mcube/fill.rst.
  *  - The paper's third example (frames freed as 6, 7, 1, 3, 5 come back as
  *    6, 3, 1, 5, 7) does not follow from its own rules, which give 5, 3, 1,
  *    7, 6.  The printed order comes out when the frames are freed as 5, 7, 1,

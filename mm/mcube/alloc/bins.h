@@ -26,12 +26,14 @@
  * @MCUBE_FILL_SHUFFLE: a keyed permutation, different for every container.
  * @MCUBE_FILL_PAPER: ascending, as in the paper.
  * @MCUBE_FILL_EVEN: random, but all colors in turn, see even.c.
+ * @MCUBE_FILL_AUTO: what mcube_fill_choose() chooses, with the size of clusters.
  * @MCUBE_NR_FILL_ORDERS: number of fill orders.
  */
 enum mcube_fill_order {
 	MCUBE_FILL_SHUFFLE,
 	MCUBE_FILL_PAPER,
 	MCUBE_FILL_EVEN,
+	MCUBE_FILL_AUTO,
 	MCUBE_NR_FILL_ORDERS,
 };
 
@@ -50,6 +52,20 @@ struct mcube_fill {
 	bool even;
 	u16 off[MCUBE_MAX_PAGES];
 	u8 level[MCUBE_MAX_PAGES];
+};
+
+/**
+ * struct mcube_fill_choice - the choice of fill_order=auto
+ * @fill_order: the order.
+ * @cluster: order of the clusters.
+ * @colors: number of colors that a container has.
+ * @why: why the clusters have this order.
+ */
+struct mcube_fill_choice {
+	enum mcube_fill_order fill_order;
+	unsigned int cluster;
+	unsigned int colors;
+	const char *why;
 };
 
 /**
@@ -109,6 +125,8 @@ void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_fill_order fill_order, u64 key);
 void mcube_even_build(struct mcube_fill *f, unsigned int order, unsigned int cluster,
 		      const struct mcube_map *map, u64 key);
+void mcube_fill_choose(struct mcube_fill_choice *p, const struct mcube_map *map,
+		     unsigned int order);
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
 void mcube_bins_fill_unbinned(struct mcube_bins *b);
 void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key);

@@ -31,6 +31,7 @@ const char * const mcube_fill_order_names[MCUBE_NR_FILL_ORDERS] = {
 	[MCUBE_FILL_SHUFFLE]	= "shuffle",
 	[MCUBE_FILL_PAPER]	= "paper",
 	[MCUBE_FILL_EVEN]	= "even",
+	[MCUBE_FILL_AUTO]	= "auto",
 };
 
 /**

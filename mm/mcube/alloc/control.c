@@ -155,30 +155,35 @@ static void free_offset_map(struct mcube_offset_map *map)
 	map->sel = NULL;
 }
 
-/* These few KiB stay when the allocator goes off. */
+static void make_fill(struct mcube_fill *f, enum mcube_fill_order fill_order)
+{
+	unsigned int order = mcube_config.order, cluster = mcube_config.cluster_order;
+	u64 key = get_random_u64();
+	struct mcube_fill_choice choice;
+
+	if (fill_order == MCUBE_FILL_AUTO) {
+		mcube_fill_choose(&choice, mcube_config.map, order);
+		fill_order = choice.fill_order;
+		cluster = choice.cluster;
+	}
+	if (fill_order == MCUBE_FILL_EVEN)
+		mcube_even_build(f, order, cluster, mcube_config.map, key);
+	else
+		mcube_fill_build(f, order, fill_order, key);
+	f->cluster = cluster;
+}
+
+/* They follow from the settings and the map, and stay when the allocator goes off. */
 static int make_fills(void)
 {
-	enum mcube_fill_order fill_order;
+	enum mcube_fill_order i;
 
-	for (fill_order = 0; fill_order < MCUBE_NR_FILL_ORDERS; fill_order++) {
-		struct mcube_fill *f = mcube_config.fill[fill_order];
-
-		if (f && f->order == mcube_config.order && !f->even) {
-			f->cluster = mcube_config.cluster_order;
-			continue;
-		}
-		if (!f)
-			f = kmalloc(sizeof(*f), GFP_KERNEL);
-		if (!f)
+	for (i = 0; i < MCUBE_NR_FILL_ORDERS; i++) {
+		if (!mcube_config.fill[i])
+			mcube_config.fill[i] = kmalloc(sizeof(struct mcube_fill), GFP_KERNEL);
+		if (!mcube_config.fill[i])
 			return -ENOMEM;
-		if (fill_order == MCUBE_FILL_EVEN)
-			mcube_even_build(f, mcube_config.order, mcube_config.cluster_order,
-					 mcube_config.map, get_random_u64());
-		else
-			mcube_fill_build(f, mcube_config.order, fill_order,
-					 get_random_u64());
-		f->cluster = mcube_config.cluster_order;
-		mcube_config.fill[fill_order] = f;
+		make_fill(mcube_config.fill[i], i);
 	}
 	return 0;
 }
@@ -387,7 +392,7 @@ static int __init parse_fill_order(char *str)
 				      MCUBE_NR_FILL_ORDERS, str ?: "");
 
 	if (fill_order < 0)
-		pr_warn("mcube.fill_order=%s: expected shuffle, paper or even; ignored\n",
+		pr_warn("mcube.fill_order=%s: expected shuffle, paper, even or auto; ignored\n",
 			str ?: "");
 	else
 		mcube_config.fill_order = fill_order;

@@ -16,6 +16,7 @@
 #include <linux/printk.h>
 #include <linux/sysfs.h>
 
+#include "../map/map.h"
 #include "../sysfs.h"
 #include "internal.h"
 #include "policy.h"
@@ -58,7 +59,7 @@ static ssize_t fill_order_store(struct kobject *kobj,
 					    MCUBE_NR_FILL_ORDERS);
 
 	if (fill_order < 0) {
-		pr_warn_ratelimited("alloc/fill_order: expected shuffle, paper or even\n");
+		pr_warn_ratelimited("alloc/fill_order: expected shuffle, paper, even or auto\n");
 		return fill_order;
 	}
 	mcube_alloc_set_fill_order(fill_order);
@@ -110,14 +111,29 @@ static ssize_t cluster_order_store(struct kobject *kobj,
 			   0, MCUBE_CLUSTER_MAX);
 }
 
+static ssize_t fill_auto_show(struct kobject *kobj, struct kobj_attribute *attr,
+			      char *buf)
+{
+	struct mcube_map_info info;
+	struct mcube_fill_choice p;
+
+	mcube_map_info(&info);
+	mcube_fill_choose(&p, &info.map, READ_ONCE(mcube_config.order));
+	return sysfs_emit(buf, "%s cluster_order=%u: a container has %u color%s; %s\n",
+			  mcube_fill_order_names[p.fill_order], p.cluster, p.colors,
+			  p.colors == 1 ? "" : "s", p.why);
+}
+
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
 static struct kobj_attribute fill_order_attr = __ATTR_RW(fill_order);
+static struct kobj_attribute fill_auto_attr = __ATTR_RO(fill_auto);
 static struct kobj_attribute container_order_attr = __ATTR_RW(container_order);
 static struct kobj_attribute cluster_order_attr = __ATTR_RW(cluster_order);
 
 static const struct attribute *alloc_attrs[] = {
 	&enabled_attr.attr,
 	&fill_order_attr.attr,
+	&fill_auto_attr.attr,
 	&container_order_attr.attr,
 	&cluster_order_attr.attr,
 	NULL,

@@ -278,7 +278,7 @@ static void fill_orders_spread_colors(struct kunit *test)
 }
 
 /* Of 32 frames in even order, each color comes once; also when a container returns. */
-static void even_order_deals_out_colors(struct kunit *test)
+static void even_order_hands_out_colors(struct kunit *test)
 {
 	static const u64 color[] = { 0x1000, 0x2000, 0x4000, 0x8000, 0x10000 };
 	static const u64 bank[] = { 0x24000, 0x48000, 0x90000, 0x2000 };
@@ -350,7 +350,7 @@ static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(groups_of_binned_frames),
 	KUNIT_CASE(groups_of_unbinned_frames),
 	KUNIT_CASE(fill_orders_spread_colors),
-	KUNIT_CASE(even_order_deals_out_colors),
+	KUNIT_CASE(even_order_hands_out_colors),
 	KUNIT_CASE(clusters_stay_together),
 	{}
 };

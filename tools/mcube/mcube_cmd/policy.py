@@ -13,7 +13,7 @@ A profile is a file NAME.conf in profiles/ beside this package or in
     [off]                       undoes [apply]; `mcube off` writes [off] of each profile
     alloc/enabled = 0
     [allowed]                   for error messages
-    alloc/fill_order = shuffle, paper or even
+    alloc/fill_order = shuffle, paper, even or auto
 
 Files are relative to /sys/kernel/mm/mcube. A file may be written more than once.
 A further system adds a profile of this form, and nothing to this module.
@@ -120,7 +120,7 @@ def need_kernel():
 
 
 def current(file):
-    """A file's value, of '[shuffle] paper even' the word in brackets; None if there is no file."""
+    """A file's value, of '[shuffle] paper' the word in brackets; None if there is no file."""
     text = host.read(f"{SYSFS}/{file}")
     m = re.search(r"\[([^\]]*)\]", text or "")
     return m[1] if m else text

@@ -185,9 +185,10 @@ class Command(fake.Case):
         seen = seen[1::2]
         self.assertEqual([(on, both) for on, _, both in seen],
                          [("0", False), ("0", True), ("1", False), ("1", True)] * 2)
-        self.assertEqual({order for on, order, _ in seen if on == "1"}, {"[shuffle] paper even"})
+        self.assertEqual({order for on, order, _ in seen if on == "1"},
+                         {"[shuffle] paper even auto"})
         self.assertEqual((self.value("alloc/enabled"), self.value("alloc/fill_order")),
-                         ("1", "shuffle [paper] even"))
+                         ("1", "shuffle [paper] even auto"))
         self.assertEqual(list(d["summary"]), ["off", "m3"])
 
     def test_modelled(self):

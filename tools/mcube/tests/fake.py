@@ -66,9 +66,11 @@ class Root:
                                 "map/nr_colors": "32", "map/nr_banks": "16",
                                 "map/color_bytes": "65536", "map/source":
                                 "color=cpuid bank=sysfs", "alloc/enabled": "0",
-                                "alloc/fill_order": "[shuffle] paper even",
+                                "alloc/fill_order": "[shuffle] paper even auto",
                                 "alloc/container_order": "10",
-                                "alloc/cluster_order": "0"}.items():
+                                "alloc/cluster_order": "0",
+                                "alloc/fill_auto": "even cluster_order=1: a container has 32 "
+                                "colors; neighbouring pages share DRAM rows"}.items():
                 self.put(f"{SYSFS}/{name}", value + "\n")
             for name, value in STATS.items():
                 self.put(f"{SYSFS}/alloc/stats/{name}", f"{value}\n")
@@ -154,9 +156,9 @@ class Root:
         if file == "alloc/enabled" and text not in ("0", "1"):
             self.refuse(errno.ERANGE, "alloc/enabled: expected 0 or 1")
         if file == "alloc/fill_order":
-            if text not in ("shuffle", "paper", "even"):
-                self.refuse(errno.EINVAL, "alloc/fill_order: expected shuffle, paper or even")
-            text = re.sub(rf"\b{text}\b", f"[{text}]", "shuffle paper even")
+            if text not in ("shuffle", "paper", "even", "auto"):
+                self.refuse(errno.EINVAL, "alloc/fill_order: expected shuffle, paper, even or auto")
+            text = re.sub(rf"\b{text}\b", f"[{text}]", "shuffle paper even auto")
         if file == "alloc/container_order":
             if on:
                 self.refuse(errno.EBUSY, "alloc/container_order: first write 0 to alloc/enabled")

@@ -85,9 +85,9 @@ class Apply(fake.Case):
         self.assertIn("in force already", self.mcube_says("apply", "m3")[1])
         self.assertEqual(self.root.written, before)
         status, out, _ = self.mcube_says("apply", "m3-paper")
-        self.assertEqual((status, self.value("alloc/fill_order")), (0, "shuffle [paper] even"))
+        self.assertEqual((status, self.value("alloc/fill_order")), (0, "shuffle [paper] even auto"))
         self.assertEqual(self.root.written[len(before):],
-                         [("alloc/enabled", "0"), ("alloc/fill_order", "shuffle [paper] even"),
+                         [("alloc/enabled", "0"), ("alloc/fill_order", "shuffle [paper] even auto"),
                           ("alloc/enabled", "1")])
         self.assertIn("alloc/fill_order: shuffle -> paper", out)
         self.assertNotIn("alloc/enabled:", out)
@@ -116,7 +116,8 @@ class Apply(fake.Case):
             self.assertIn("the kernel says: " + file, err)
             self.assertIn("allowed: ", err)
             self.assertEqual((self.value("alloc/fill_order"), self.value("alloc/container_order"),
-                              self.value("alloc/enabled")), ("[shuffle] paper even", "10", "0"))
+                              self.value("alloc/enabled")),
+                             ("[shuffle] paper even auto", "10", "0"))
 
     def test_undoing_fails(self):
         """A file that cannot be set back is named."""
@@ -132,7 +133,7 @@ class Apply(fake.Case):
         with mock.patch("mcube_cmd.host.write", stuck):
             _, _, err = self.mcube_says("apply", "other")
         self.assertIn("and alloc/container_order could not be set back", err)
-        self.assertEqual(self.value("alloc/fill_order"), "[shuffle] paper even")
+        self.assertEqual(self.value("alloc/fill_order"), "[shuffle] paper even auto")
 
     def test_error_numbers(self):
         """Each reason for a refusal has its own next step."""
@@ -210,7 +211,7 @@ class Apply(fake.Case):
         self.root.written.clear()
         saved.restore()
         self.assertEqual(self.root.written, [("alloc/enabled", "0"),
-                                             ("alloc/fill_order", "shuffle [paper] even"),
+                                             ("alloc/fill_order", "shuffle [paper] even auto"),
                                              ("alloc/enabled", "1")])
         self.root.written.clear()
         saved.restore()

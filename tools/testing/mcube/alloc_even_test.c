@@ -70,7 +70,7 @@ static void random_map(struct mcube_map *map)
 	} while (make_map(map, &m));
 }
 
-/* The parities of a frame: what the even order deals out. */
+/* The parities of a frame: what the even order hands out. */
 static unsigned int value(const struct mcube_dim *d, unsigned int off)
 {
 	return mcube_dim_value(d, off) & ((1U << d->nr_masks) - 1);

@@ -92,7 +92,7 @@ loop_allocator()
 	while running; do
 		put "$(pick 0 1 1)" $ALLOC/enabled
 		case $(rnd 7) in
-		0) put "$(pick paper shuffle even)" $ALLOC/fill_order ;;
+		0) put "$(pick paper shuffle even auto)" $ALLOC/fill_order ;;
 		1)	put 0 $ALLOC/enabled
 			put "$(pick 9 10)" $ALLOC/container_order
 			put "$(pick 0 1 3 5)" $ALLOC/cluster_order ;;

@@ -28,7 +28,7 @@ static const char * const bad_cluster_order[] = {
 static const char * const bad_fill_order[] = {
 	"\n", " ", "0", "1", "-1", "shuf", "shufflee", "Shuffle", "SHUFFLE",
 	"[shuffle]", "shuffle paper", "paper shuffle", " paper", "paper ",
-	"paper\n\n", "eve", "evene", "Even", "paper even", "random", "none", "\xff", NULL
+	"paper\n\n", "eve", "evene", "Even", "paper even", "aut", "autoo", "Auto", "random", "none", "\xff", NULL
 };
 
 static const char * const bad_hint[] = {
@@ -292,7 +292,9 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		known |= !strcmp(e->d_name, "bank_map") &&
 			 !strcmp(text, MCUBE_TEST_BANKS);
 		known |= !strcmp(e->d_name, ALLOC_FILL_ORDER) &&
-			 !strcmp(text, "[shuffle] paper even");
+			 !strcmp(text, "[shuffle] paper even auto");
+		known |= !strcmp(e->d_name, "fill_auto") &&
+			 !strncmp(text, "even cluster_order=", 19);
 		known |= !strcmp(e->d_name, "mode") &&
 			 !strcmp(text, "[" SRM_MODE_SEGMENTS "] stateless");
 		known |= !strcmp(e->d_name, UBM_MG_MODEL) &&

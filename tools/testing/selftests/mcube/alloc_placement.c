@@ -225,7 +225,7 @@ static void check_even(struct __test_metadata *_metadata,
 	EXPECT_EQ(banks_of_run * runs, banks);
 }
 
-TEST_F_TIMEOUT(alloc_placement, even_deals_out_colors, 120)
+TEST_F_TIMEOUT(alloc_placement, even_hands_out_colors, 120)
 {
 	char *p;
 
@@ -268,6 +268,33 @@ TEST_F_TIMEOUT(alloc_placement, clusters_stay_together, 120)
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
 	check_even(_metadata, self, "containers that were in use", 4);
+}
+
+/* What auto picks is said, and done: even, and pairs, as these maps' rows have two pages. */
+TEST_F_TIMEOUT(alloc_placement, auto_does_what_it_says, 120)
+{
+	unsigned int i, in_pair = 0;
+	char text[256], *p;
+
+	ASSERT_LT(0, mcube_read(MCUBE_ALLOC "fill_auto", text, sizeof(text)));
+	EXPECT_STREQ("even cluster_order=1: a container has 16 colors; "
+		     "neighbouring pages share DRAM rows", text);
+	ASSERT_EQ(0, mcube_on("auto", NULL, NULL));
+	mcube_pin(0);
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	for (i = 1; i < MANY; i++)
+		in_pair += self->pfn[i] == self->pfn[i - 1] + 1 && self->pfn[i] % 2;
+	TH_LOG("%u of %u pages follow their predecessor in its pair", in_pair, MANY);
+	EXPECT_GE(in_pair, MANY / 2 * 98 / 100);
+	check_even(_metadata, self, "fresh containers", 8);
+
+	/* Nothing to go by: single pages, at random. */
+	ASSERT_EQ(0, mcube_on("auto", "none", "none"));
+	ASSERT_LT(0, mcube_read(MCUBE_ALLOC "fill_auto", text, sizeof(text)));
+	EXPECT_STREQ("shuffle cluster_order=0: a container has 1 color; banks are unknown", text);
+	ASSERT_NE(NULL, touch(MANY / 4, self->pfn));
+	EXPECT_LE(neighbours(self->pfn, MANY / 4), 5);
 }
 
 /* Touch pages under a hint; all pages but counted fallbacks must follow it. */

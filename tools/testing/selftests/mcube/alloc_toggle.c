@@ -66,7 +66,7 @@ static void settle(struct __test_metadata *_metadata, struct mcube_memory *m)
 
 static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 {
-	const char * const orders[] = { "shuffle", "paper", "even" };
+	const char * const orders[] = { "shuffle", "paper", "even", "auto" };
 	double start = mcube_now(), told = start;
 	long n;
 
@@ -77,7 +77,7 @@ static long toggle(struct __test_metadata *_metadata, long most, long seconds)
 						 n % 32 ? "9" : "10"));
 			ASSERT_EQ(0, mcube_write_num(MCUBE_ALLOC "cluster_order", n / 16 % 6));
 			ASSERT_EQ(0, mcube_write(MCUBE_ALLOC ALLOC_FILL_ORDER,
-						 orders[n / 16 % 3]));
+						 orders[n / 16 % 4]));
 		}
 		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
 		/*

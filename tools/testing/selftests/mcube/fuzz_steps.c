@@ -49,7 +49,7 @@ static const char * const bank_maps[] = {
 	NULL
 };
 
-static const char * const fill_orders[] = { "shuffle", "paper", "even", NULL };
+static const char * const fill_orders[] = { "shuffle", "paper", "even", "auto", NULL };
 static const char * const container_orders[] = { "9", "10", NULL };
 static const char * const cluster_orders[] = { "0", "1", "3", "5", NULL };
 static const char * const tls[] = { "1", "16", "256", "4096", NULL };
