@@ -126,7 +126,7 @@ void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 void mcube_even_build(struct mcube_fill *f, unsigned int order, unsigned int cluster,
 		      const struct mcube_map *map, u64 key);
 void mcube_fill_choose(struct mcube_fill_choice *p, const struct mcube_map *map,
-		     unsigned int order);
+		       unsigned int order);
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
 void mcube_bins_fill_unbinned(struct mcube_bins *b);
 void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key);

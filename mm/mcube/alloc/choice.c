@@ -16,8 +16,11 @@
  *   bank      other bits   |  none           the bit chooses a column
  *
  * A row has 8 KiB on all current DIMMs, two pages.  A page that lies in 2^s banks has a
- * 2^s-th of itself in each bank, so 2^(s + 1) pages share 2^s rows.  A table chooses
- * the channel by the page number: then neighbours are on different channels.
+ * 2^s-th of itself in each bank, so 2^(s + 1) pages share 2^s rows.
+ *
+ * A table has granules of pages take turns in the channels.  A program that faults two
+ * arrays in side by side then works on two channels at a time if it gets neighbours, and
+ * often on one if it gets single pages at random.  So clusters are as large as can be.
  */
 
 #include <asm/page.h>
@@ -43,6 +46,12 @@ static unsigned int reduced(const struct mcube_dim *bank, unsigned int bit, cons
 	return value;
 }
 
+/* Do neighbouring pages lie in other channels, which take turns within a cluster? */
+static bool takes_turns(const struct mcube_dim *bank)
+{
+	return bank->table_len && bank->table_shift < MCUBE_CLUSTER_MAX;
+}
+
 /* 2^(the result) neighbouring pages share their rows. */
 static unsigned int share_rows(const struct mcube_dim *bank)
 {
@@ -59,8 +68,6 @@ static unsigned int share_rows(const struct mcube_dim *bank)
 		most++;
 	}
 	most = min(most, MCUBE_CLUSTER_MAX);
-	if (bank->table_len)
-		most = min_t(unsigned int, most, bank->table_shift);
 	for (order = 0; order < most; order++)
 		if (reduced(bank, PAGE_SHIFT + order, basis))
 			break;
@@ -90,17 +97,18 @@ static unsigned int count_colors(const struct mcube_dim *color, unsigned int ord
  * @order: order of the containers.
  */
 void mcube_fill_choose(struct mcube_fill_choice *p, const struct mcube_map *map,
-		     unsigned int order)
+		       unsigned int order)
 {
 	p->colors = count_colors(&map->color, order);
 	p->fill_order = p->colors > 1 ? MCUBE_FILL_EVEN : MCUBE_FILL_SHUFFLE;
-	p->cluster = min(share_rows(&map->bank), order);
-	if (p->cluster)
+	p->cluster = takes_turns(&map->bank) ? MCUBE_CLUSTER_MAX : share_rows(&map->bank);
+	p->cluster = min(p->cluster, order);
+	if (takes_turns(&map->bank))
+		p->why = "neighbouring pages take turns in the channels";
+	else if (p->cluster)
 		p->why = "neighbouring pages share DRAM rows";
 	else if (map->bank.nr_values == 1)
 		p->why = "banks are unknown";
-	else if (map->bank.table_len && !map->bank.table_shift)
-		p->why = "neighbouring pages lie on different channels";
 	else
 		p->why = "neighbouring pages lie in different rows";
 }

@@ -179,11 +179,14 @@ static int make_fills(void)
 	enum mcube_fill_order i;
 
 	for (i = 0; i < MCUBE_NR_FILL_ORDERS; i++) {
-		if (!mcube_config.fill[i])
-			mcube_config.fill[i] = kmalloc(sizeof(struct mcube_fill), GFP_KERNEL);
-		if (!mcube_config.fill[i])
+		struct mcube_fill *f = mcube_config.fill[i];
+
+		if (!f)
+			f = kmalloc(sizeof(*f), GFP_KERNEL);
+		if (!f)
 			return -ENOMEM;
-		make_fill(mcube_config.fill[i], i);
+		make_fill(f, i);
+		mcube_config.fill[i] = f;
 	}
 	return 0;
 }

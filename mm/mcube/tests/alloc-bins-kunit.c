@@ -343,6 +343,31 @@ static void clusters_stay_together(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mcube_bins_take(b), -1);
 }
 
+/* A Skylake with two channels: eight pages share their rows.  No map: single pages. */
+static void auto_follows_the_map(struct kunit *test)
+{
+	static const u64 color[] = { 0x1000, 0x2000, 0x4000, 0x8000, 0x10000 };
+	static const u64 bank[] = { 0x4080, 0x88000, 0x110000, 0x220000, 0x440000, 0xc3300 };
+	struct mcube_fill_choice choice;
+	struct mcube_map map;
+	const char *why;
+
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, color, ARRAY_SIZE(color),
+						NULL, 0, 0, &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, bank, ARRAY_SIZE(bank),
+						NULL, 0, 0, &why));
+	mcube_fill_choose(&choice, &map, MCUBE_MAX_ORDER);
+	KUNIT_EXPECT_EQ(test, choice.fill_order, MCUBE_FILL_EVEN);
+	KUNIT_EXPECT_EQ(test, choice.cluster, 3);
+	KUNIT_EXPECT_EQ(test, choice.colors, 32);
+
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, NULL, 0, NULL, 0, 0, &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, NULL, 0, NULL, 0, 0, &why));
+	mcube_fill_choose(&choice, &map, MCUBE_MAX_ORDER);
+	KUNIT_EXPECT_EQ(test, choice.fill_order, MCUBE_FILL_SHUFFLE);
+	KUNIT_EXPECT_EQ(test, choice.cluster, 0);
+}
+
 static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(figure_8b_walk_through),
 	KUNIT_CASE(figure_8b_third_claim),
@@ -352,6 +377,7 @@ static struct kunit_case bins_cases[] = {
 	KUNIT_CASE(fill_orders_spread_colors),
 	KUNIT_CASE(even_order_hands_out_colors),
 	KUNIT_CASE(clusters_stay_together),
+	KUNIT_CASE(auto_follows_the_map),
 	{}
 };
 

@@ -21,8 +21,8 @@ static void set_dim(struct __test_metadata *_metadata, struct mcube_dim *d, cons
 }
 
 static void check_choice(struct __test_metadata *_metadata, const struct mcube_map *map,
-		       enum mcube_fill_order fill_order, unsigned int cluster,
-		       unsigned int colors, const char *why)
+			 enum mcube_fill_order fill_order, unsigned int cluster,
+			 unsigned int colors, const char *why)
 {
 	struct mcube_fill_choice p;
 
@@ -46,23 +46,27 @@ TEST(maps_of_machines)
 
 	set_dim(_metadata, &map.color, colors, 5, 0, 0);
 	set_dim(_metadata, &map.bank, client, 4, 0, 0);
-	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 2, 32, "neighbouring pages share DRAM rows");
+	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 2, 32,
+		     "neighbouring pages share DRAM rows");
 	set_dim(_metadata, &map.bank, skylake, 6, 0, 0);
-	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 3, 32, "neighbouring pages share DRAM rows");
+	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 3, 32,
+		     "neighbouring pages share DRAM rows");
 	set_dim(_metadata, &map.color, colors, 7, 0, 0);
 	set_dim(_metadata, &map.bank, x5570, 4, 3, 0);
-	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 0, 128,
-		   "neighbouring pages lie on different channels");
+	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 5, 128,
+		     "neighbouring pages take turns in the channels");
 	set_dim(_metadata, &map.bank, page, 2, 0, 0);
 	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 0, 128,
-		   "neighbouring pages lie in different rows");
+		     "neighbouring pages lie in different rows");
 	set_dim(_metadata, &map.bank, NULL, 0, 0, 0);
 	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 0, 128, "banks are unknown");
-	/* A table of larger granules does not part the pages of a granule. */
-	set_dim(_metadata, &map.bank, x5570, 4, 3, 1);
-	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 1, 128, "neighbouring pages share DRAM rows");
+	/* In larger granules than a cluster, neighbours are in one channel. */
+	set_dim(_metadata, &map.bank, x5570, 4, 3, 5);
+	check_choice(_metadata, &map, MCUBE_FILL_EVEN, 1, 128,
+		     "neighbouring pages share DRAM rows");
 	set_dim(_metadata, &map.color, NULL, 0, 0, 0);
-	check_choice(_metadata, &map, MCUBE_FILL_SHUFFLE, 1, 1, "neighbouring pages share DRAM rows");
+	check_choice(_metadata, &map, MCUBE_FILL_SHUFFLE, 1, 1,
+		     "neighbouring pages share DRAM rows");
 }
 
 /* The banks in which a page lies, as a bitmap. */

@@ -203,7 +203,7 @@ TEST(clusters_keep_rows_open)
 		}
 		rows[0][cluster] /= rounds;
 		rows[1][cluster] /= rounds;
-		TH_LOG("rows per page, shuffle, clusters of %u: one stream %u.%02u, two streams %u.%02u",
+		TH_LOG("rows per page, clusters of %u: one stream %u.%02u, two streams %u.%02u",
 		       1U << cluster, rows[0][cluster] / 100, rows[0][cluster] % 100,
 		       rows[1][cluster] / 100, rows[1][cluster] % 100);
 	}

@@ -49,8 +49,8 @@ static int make_map(struct mcube_map *map, const struct named_map *m)
 	const char *why;
 
 	return mcube_dim_init(&map->color, m->color, count_masks(m->color), NULL, 0, 0, &why) ?:
-	       mcube_dim_init(&map->bank, m->bank, count_masks(m->bank), m->table_len ? table : NULL,
-			      m->table_len, 0, &why);
+	       mcube_dim_init(&map->bank, m->bank, count_masks(m->bank),
+			      m->table_len ? table : NULL, m->table_len, 0, &why);
 }
 
 /* Random masks, mostly of bits within a container. */

@@ -28,7 +28,8 @@ static const char * const bad_cluster_order[] = {
 static const char * const bad_fill_order[] = {
 	"\n", " ", "0", "1", "-1", "shuf", "shufflee", "Shuffle", "SHUFFLE",
 	"[shuffle]", "shuffle paper", "paper shuffle", " paper", "paper ",
-	"paper\n\n", "eve", "evene", "Even", "paper even", "aut", "autoo", "Auto", "random", "none", "\xff", NULL
+	"paper\n\n", "eve", "evene", "Even", "paper even", "aut", "autoo", "Auto",
+	"random", "none", "\xff", NULL
 };
 
 static const char * const bad_hint[] = {
