@@ -168,18 +168,20 @@ def model(data):
 def m3(data):
     """bench-m3."""
     percent = lambda key: lambda r: "" if r[key] is None else f"{r[key]:.1%}"  # noqa: E731
-    shares = (("conflicts", "conflicts_stock"), ("paper", "conflicts_paper"),
-              ("shuffle", "conflicts_shuffle"), ("banks", "banks_stock"),
-              ("paper ", "banks_paper"), ("shuffle ", "banks_shuffle"),
-              ("cost", "cost_stock"), ("saved, paper", "gain_paper"),
-              ("saved, shuffle", "gain_shuffle"), ("spread", "spread"))
+    orders = data["parameters"].get("orders", ("paper", "shuffle"))
+    shares = {"conflicts": "conflicts_stock"} | {o: f"conflicts_{o}" for o in orders}
+    shares |= {"banks": "banks_stock"} | {f"{o} ": f"banks_{o}" for o in orders}
+    shares |= {"cost": "cost_stock"} | {f"saved, {o}": f"gain_{o}" for o in orders}
+    shares |= {"spread": "spread"}
     return ("Row conflicts per access to DRAM, distinct banks among the pages in use at one time "
             "(share of\nthe possible number), and time saved compared with the page allocator "
-            "alone; simulated, medians.\n*cost*: share of the page allocator's time that "
-            "conflicts and waits for banks take; no placement can\nsave more. *spread*: the "
-            "largest spread of the times of the three settings.",
+            "alone; simulated, medians.\n*alone*: programs whose working set is a share of the "
+            "last level.  *cost*: share of the page\nallocator's time that conflicts and waits for "
+            "banks take; no placement can save more. *spread*: the\nlargest spread of the times "
+            "of all settings.",
             table(data["rows"], {"machine": "machine", "memory": "memory", "load": "load",
-                                 "threads": "threads"} | {h: percent(k) for h, k in shares}),
+                                 "threads": "threads"}
+                  | {h: percent(k) for h, k in shares.items()}),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 

@@ -2,20 +2,22 @@
 /*
  * memload: memory-bound threads on the modelled machine
  *
- *	memload [-t THREADS] [-m MIB] [-r PASSES] [-f FILE] PATTERN
+ *	memload [-t THREADS] [-m MIB | -k KIB] [-w PASSES] [-r PASSES] [-s] [-f FILE] PATTERN
  *
- * Thread i runs on CPU i and has MIB of anonymous memory of its own, with an
- * array for each operand of PATTERN, as in stream and ramspeed:
+ * Thread i runs on CPU i and has MIB or KIB of anonymous memory of its own, with
+ * an array for each operand of PATTERN, as in stream and ramspeed:
  *
  *	copy	a[i] = b[i]			read	sum += a[i]
  *	triad	a[i] = b[i] + 3 * c[i]		write	a[i] = i
  *	random	one word of a random line, as often as there are lines
  *
  * All threads fault their arrays in at the same time, page by page and array
- * by array, so that the allocator decides which thread gets which frame.  The
- * threads wait for each other, then count PASSES passes with the events of
- * perf's mcube_sim.  The threads open the events before they fault, so that the
- * model runs all along and CPUs take turns in modelled time during the faults.
+ * by array, so that the allocator decides which thread gets which frame.  With -s
+ * thread 0 faults in all arrays, one thread's after the other's, as programs do
+ * whose set-up is serial.  The threads wait for each other, make the passes of -w,
+ * then count the passes of -r with the events of perf's mcube_sim.  The threads open
+ * the events before they fault, so that the model runs all along and CPUs take turns
+ * in modelled time during the faults.
  *
  * The program prints "EVENT VALUE" lines: cycles of the slowest thread, and for
  * every other event the sum over the threads.  FILE gets the frames: a line per
@@ -26,6 +28,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +59,9 @@ struct thread {
 
 static const struct pattern *pattern;
 static size_t words;
-static unsigned int nr_threads = 1, passes = 1;
+static unsigned int nr_threads = 1, passes = 1, warm;
+static bool serial;
+static struct thread threads[MAX_THREADS];
 static pthread_barrier_t barrier;
 static volatile uint64_t sink;
 
@@ -123,6 +128,15 @@ static const struct pattern patterns[] = {
 	{ "random", 1, random_lines },
 };
 
+/* Fault the arrays of @nr threads in: page by page, and thread by thread. */
+static void fault(struct thread *t, unsigned int nr)
+{
+	for (; nr; nr--, t++)
+		for (size_t off = 0; off < words; off += PAGE / sizeof(uint64_t))
+			for (size_t i = 0; i < pattern->arrays; i++)
+				t->array[i][off] = off;
+}
+
 static void *run(void *arg)
 {
 	struct thread *t = arg;
@@ -144,9 +158,13 @@ static void *run(void *arg)
 		madvise(a[i], words * sizeof(*a[i]), MADV_NOHUGEPAGE);
 	}
 	pthread_barrier_wait(&barrier);
-	for (size_t off = 0; off < words; off += PAGE / sizeof(*a[0]))
-		for (i = 0; i < arrays; i++)
-			a[i][off] = off;
+	if (!serial)
+		fault(t, 1);
+	else if (t == threads)
+		fault(threads, nr_threads);
+	pthread_barrier_wait(&barrier);
+	for (i = 0; i < warm; i++)
+		pattern->pass(a, words, &t->state);
 	pthread_barrier_wait(&barrier);
 	sim_start(t->fd);
 	for (i = 0; i < passes; i++)
@@ -157,7 +175,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void write_frames(const char *path, const struct thread *threads)
+static void write_frames(const char *path)
 {
 	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	size_t step = PAGE / sizeof(uint64_t);
@@ -196,17 +214,22 @@ static long option(const char *text, long max)
 
 int main(int argc, char **argv)
 {
-	static struct thread threads[MAX_THREADS];
 	const char *frames = NULL;
 	size_t bytes = 8UL << 20;
 	unsigned int i;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:m:r:f:")) != -1) {
+	while ((c = getopt(argc, argv, "t:m:k:w:r:sf:")) != -1) {
 		if (c == 't')
 			nr_threads = option(optarg, MAX_THREADS);
 		else if (c == 'm')
 			bytes = (size_t)option(optarg, 4096) << 20;
+		else if (c == 'k')
+			bytes = (size_t)option(optarg, 4096L << 10) << 10;
+		else if (c == 'w')
+			warm = option(optarg, 1000);
+		else if (c == 's')
+			serial = true;
 		else if (c == 'r')
 			passes = option(optarg, 1000);
 		else if (c == 'f')
@@ -236,7 +259,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_threads; i++)
 		pthread_join(threads[i].id, NULL);
 	if (frames)
-		write_frames(frames, threads);
+		write_frames(frames);
 	for (size_t e = 0; e < NR_EVENTS; e++) {
 		uint64_t sum = 0, most = 0;
 
@@ -251,7 +274,8 @@ int main(int argc, char **argv)
 	return 0;
 
 usage:
-	fprintf(stderr, "usage: memload [-t THREADS] [-m MIB] [-r PASSES] [-f FILE] PATTERN\n"
+	fprintf(stderr, "usage: memload [-t THREADS] [-m MIB | -k KIB] [-w PASSES] [-r PASSES]\n"
+		"               [-s] [-f FILE] PATTERN\n"
 		"PATTERN: copy triad read write random\n");
 	return 2;
 }
