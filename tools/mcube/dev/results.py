@@ -176,9 +176,9 @@ def m3(data):
     return ("Row conflicts per access to DRAM, distinct banks among the pages in use at one time "
             "(share of\nthe possible number), and time saved compared with the page allocator "
             "alone; simulated, medians.\n*alone*: programs whose working set is a share of the "
-            "last level.  *cost*: share of the page\nallocator's time that conflicts and waits for "
-            "banks take; no placement can save more. *spread*: the\nlargest spread of the times "
-            "of all settings.",
+            "last level.  *cost*: time\nthat the page allocator's placement saves where DRAM opens "
+            "and closes rows at once. *spread*: the\nlargest spread of the times of all "
+            "settings.",
             table(data["rows"], {"machine": "machine", "memory": "memory", "load": "load",
                                  "threads": "threads"}
                   | {h: percent(k) for h, k in shares.items()}),
