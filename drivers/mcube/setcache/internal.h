@@ -114,21 +114,18 @@ u32 setcache_pool_max(void);
 int setcache_pool_create(u32 nr);
 int setcache_pool_resize(u32 nr);
 void setcache_pool_destroy(void);
-struct setcache_set *setcache_lock(const struct setcache_key *key);
+struct setcache_set *setcache_lock(struct setcache_key *key);
 void setcache_unlock(struct setcache_set *set);
 void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last);
 void setcache_drop(void);
-
-/* copy.c */
-ssize_t setcache_copy(struct setcache_set *set, unsigned int way, struct kiocb *iocb,
-		      struct iov_iter *to, loff_t size);
 
 /* read.c */
 ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
 
 /* fill.c */
 void setcache_fill_init(void);
-ssize_t setcache_fill(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
+ssize_t setcache_fill(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
+		      struct setcache_key *key);
 
 /* control.c */
 int setcache_set_mode(enum setcache_mode mode);

@@ -61,7 +61,7 @@ static const struct setcache_locks locks = {
  *
  * Return: the set, until setcache_unlock().
  */
-struct setcache_set *setcache_lock(const struct setcache_key *key)
+struct setcache_set *setcache_lock(struct setcache_key *key)
 	__acquires(RCU)
 	__acquires(&setcache_slot(set)->lock)
 {

@@ -15,44 +15,48 @@
 #include <linux/minmax.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
+#include <linux/uaccess.h>
 #include <linux/uio.h>
 
+#include "copy.h"
 #include "internal.h"
 
-/* Copy pages that are in sets; *@got is what the last copy returned, or 1 for none. */
+/*
+ * Copy pages that are in sets, until @key, the first one that is not.  *@got is what the
+ * last copy returned, or 1 for none.
+ */
 static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
-			 ssize_t *got)
+			 struct setcache_key *key, ssize_t *got)
 {
 	struct address_space *mapping = iocb->ki_filp->f_mapping;
 	enum setcache_policy policy = READ_ONCE(setcache_config.policy);
-	unsigned int i, hits = 0;
+	u64 cookie = READ_ONCE(mapping->mcube_setcache);
+	loff_t before = i_size_read(mapping->host);
+	unsigned int hits = 0;
 	ssize_t done = 0;
 
 	*got = 1;
-	for (i = 0; i < SETCACHE_BATCH && iov_iter_count(to) && *got > 0; i++) {
-		u64 cookie = READ_ONCE(mapping->mcube_setcache);
-		loff_t before = i_size_read(mapping->host);
+	rcu_read_lock();
+	pagefault_disable();
+	while (hits < SETCACHE_BATCH && iov_iter_count(to)) {
 		struct setcache_set *set;
-		struct setcache_key key;
 		int way;
 
-		if (!cookie)
-			break;
-		key = setcache_name(cookie, iocb->ki_pos >> PAGE_SHIFT);
-		rcu_read_lock();
-		set = setcache_table_find(&setcache_table, &key);
-		way = setcache_set_get(set, &key, policy);
-		rcu_read_unlock();
+		*key = setcache_name(cookie, iocb->ki_pos >> PAGE_SHIFT);
+		set = setcache_table_find(&setcache_table, key);
+		way = setcache_set_get(set, key, policy);
 		if (way < 0)
 			break;
 		*size = min(before, i_size_read(mapping->host));
 		*got = setcache_copy(set, way, iocb, to, *size);
 		setcache_set_put(set, way);
-		if (*got > 0) {
-			done += *got;
-			hits++;
-		}
+		if (*got <= 0)
+			break;
+		done += *got;
+		hits++;
 	}
+	pagefault_enable();
+	rcu_read_unlock();
 	if (hits)
 		setcache_count(SETCACHE_STAT_HITS, hits);
 	return done;
@@ -68,9 +72,10 @@ static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
  */
 ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
 {
-	ssize_t got, done = copy_hits(iocb, to, size, &got);
+	struct setcache_key key;
+	ssize_t got, done = copy_hits(iocb, to, size, &key, &got);
 
 	if (done || got <= 0)
 		return done ?: got;
-	return setcache_fill(iocb, to, size);
+	return setcache_fill(iocb, to, size, &key);
 }

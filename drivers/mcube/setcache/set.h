@@ -32,11 +32,15 @@ enum setcache_state {
  * @cookie: names a file; a cookie is never used for a second file.
  * @index: index of the page in the file.
  * @hash: setcache_hash() of the two.
+ * @nr: number of sets for which @place holds; 0 before setcache_table_find().
+ * @place: number of the set among so many.
  */
 struct setcache_key {
 	u64 cookie;
 	u64 index;
 	u64 hash;
+	u32 nr;
+	u32 place;
 };
 
 /**
@@ -115,7 +119,7 @@ static inline u64 setcache_hash(u64 seed, u64 cookie, u64 index)
  * @cookie: see struct setcache_key.
  * @index: see struct setcache_key.
  *
- * Return: the key.
+ * Return: the key; no table has looked for it so far.
  */
 static inline struct setcache_key setcache_key(u64 seed, u64 cookie, u64 index)
 {

@@ -208,7 +208,7 @@ static void begin_exchange(struct setcache_table *t, u32 nr)
 	WRITE_ONCE(t->turn, t->turn + 1);
 	/* Pairs with setcache_table_may_have(): pages leave their sets after this. */
 	smp_wmb();
-	/* Pairs with the address dependency of readers: the new set is complete. */
+	/* Pairs with setcache_table_find(): the new set is complete. */
 	smp_store_release(&t->nr, nr);
 }
 

@@ -152,16 +152,23 @@ static inline u32 setcache_place(u64 hash, u32 nr)
 /**
  * setcache_table_find() - the set that belongs to a key
  * @t: the table.
- * @key: the key.
+ * @key: the key; it remembers the place, for the next call.
  *
  * Needs no lock, but a read-side section that keeps segments from being freed.
  *
  * Return: the set.
  */
 static inline struct setcache_set *
-setcache_table_find(const struct setcache_table *t, const struct setcache_key *key)
+setcache_table_find(const struct setcache_table *t, struct setcache_key *key)
 {
-	return setcache_table_set_at(t, setcache_place(key->hash, READ_ONCE(t->nr)));
+	/* Pairs with the release when the number changes: the segment is complete. */
+	u32 nr = smp_load_acquire(&t->nr);
+
+	if (key->nr != nr) {
+		key->nr = nr;
+		key->place = setcache_place(key->hash, nr);
+	}
+	return setcache_table_set_at(t, key->place);
 }
 
 /**
@@ -174,7 +181,7 @@ setcache_table_find(const struct setcache_table *t, const struct setcache_key *k
  * set again.
  */
 static inline bool setcache_table_is_at(const struct setcache_table *t,
-					const struct setcache_key *key,
+					struct setcache_key *key,
 					const struct setcache_set *set)
 {
 	return setcache_table_find(t, key) == set;
@@ -190,7 +197,7 @@ static inline bool setcache_table_is_at(const struct setcache_table *t,
  * Return: false if the page is neither VALID nor FILLING.
  */
 static inline bool setcache_table_may_have(const struct setcache_table *t,
-					   const struct setcache_key *key)
+					   struct setcache_key *key)
 {
 	/* Pairs with the release when the exchange ends: the pages have arrived. */
 	u32 turn = smp_load_acquire(&t->turn);

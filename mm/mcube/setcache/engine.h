@@ -10,8 +10,6 @@
 #include <linux/fs.h>
 #include <linux/types.h>
 
-struct block_device;
-struct folio;
 struct iov_iter;
 
 /* The cookie of a file whose pages must be in no set. */
@@ -34,7 +32,6 @@ u64 mcube_setcache_cookie(struct address_space *mapping);
 void mcube_setcache_open(const struct mcube_setcache_engine *engine);
 void mcube_setcache_shut(void);
 void mcube_setcache_choose(bool all);
-void mcube_setcache_read_block(struct block_device *bdev, struct folio *folio);
 
 #ifdef CONFIG_MCUBE_SETCACHE_BREAK
 extern u32 mcube_setcache_skip;

@@ -24,8 +24,6 @@
  */
 
 #include <linux/atomic.h>
-#include <linux/bio.h>
-#include <linux/blkdev.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
@@ -190,31 +188,6 @@ void mcube_setcache_choose(bool all)
 	WRITE_ONCE(mcube_setcache_all, all);
 }
 EXPORT_SYMBOL_NS_GPL(mcube_setcache_choose, MCUBE);
-
-static void end_bio(struct bio *bio)
-{
-	folio_end_read(bio_first_folio_all(bio), !bio->bi_status);
-	bio_put(bio);
-}
-
-/**
- * mcube_setcache_read_block() - begin to read a page of a block device
- * @bdev: the block device.
- * @folio: a page that is locked and has an index; it is unlocked when it has been read.
- *
- * Built in, as the end of the read may still run when the engine has seen that the
- * page is unlocked, and the module is being unloaded.
- */
-void mcube_setcache_read_block(struct block_device *bdev, struct folio *folio)
-{
-	struct bio *bio = bio_alloc(bdev, 1, REQ_OP_READ, GFP_NOIO);
-
-	bio->bi_iter.bi_sector = folio_pos(folio) >> SECTOR_SHIFT;
-	bio->bi_end_io = end_bio;
-	bio_add_folio_nofail(bio, folio, PAGE_SIZE, 0);
-	submit_bio(bio);
-}
-EXPORT_SYMBOL_NS_GPL(mcube_setcache_read_block, MCUBE);
 
 static void users_gone(struct percpu_ref *ref)
 {

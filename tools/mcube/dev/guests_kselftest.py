@@ -19,6 +19,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import guests
 import kbuild
@@ -158,6 +159,9 @@ class Job:
             guests.module(guest.root, "rocs", flavor)
         if any(SETCACHE.match(t) for t in self.cases):
             guests.module(guest.root, "setcache", flavor)
+        if "setcache_block" in self.cases:
+            for path in ("fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"):
+                guest.root.file(BUILD / flavor / path, f"lib/modules/{Path(path).name}")
         given = {k: v for k, v in os.environ.items()
                  if k.startswith(("MCUBE_FUZZ_", "MCUBE_SETCACHE_"))}
         result = guest.run(self.script(), name, timeout=self.limit,

@@ -89,7 +89,7 @@ static void unlock(struct setcache_set *set)
 
 static const struct setcache_locks locks = { lock, unlock };
 
-static struct setcache_set *lock_set_of(const struct setcache_key *key)
+static struct setcache_set *lock_set_of(struct setcache_key *key)
 {
 	struct setcache_set *set;
 
@@ -201,7 +201,7 @@ static bool read_cached(struct file *f, unsigned int i, u64 *stamp)
 }
 
 /* The inserter: the page is in the page cache, and must not be in a set. */
-static void kill_page(const struct setcache_key *key)
+static void kill_page(struct setcache_key *key)
 {
 	struct setcache_set *set;
 

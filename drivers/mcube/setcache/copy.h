@@ -1,20 +1,18 @@
-// SPDX-License-Identifier: GPL-2.0
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Copies from pages of sets to readers
  *
  * Copyright (C) 2026 The mcube authors
- *
- * Page faults are disabled, so that a pin is never held for longer than a copy: a fault
- * may wait for a user program.
  */
+#ifndef _DRIVERS_MCUBE_SETCACHE_COPY_H
+#define _DRIVERS_MCUBE_SETCACHE_COPY_H
 
 #include <linux/fs.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/uaccess.h>
 #include <linux/uio.h>
 
-#include "internal.h"
+#include "layout.h"
 
 /**
  * setcache_copy() - copy from a page to the reader
@@ -24,22 +22,25 @@
  * @to: where the data goes.
  * @size: size of the file at a time before the page was looked up or filled.
  *
+ * Context: page faults are disabled, so that a pin is never held for longer than a
+ * copy: a fault may wait for a user program.
  * Return: number of bytes; 0 if the file ends before; -EFAULT if there was a page fault
  * at the first byte.
  */
-ssize_t setcache_copy(struct setcache_set *set, unsigned int way, struct kiocb *iocb,
-		      struct iov_iter *to, loff_t size)
+static inline ssize_t setcache_copy(const struct setcache_set *set, unsigned int way,
+				    struct kiocb *iocb, struct iov_iter *to, loff_t size)
 {
 	size_t offset = offset_in_page(iocb->ki_pos), copied;
 	loff_t left = size - iocb->ki_pos;
 
 	if (left <= 0)
 		return 0;
-	pagefault_disable();
-	copied = copy_folio_to_iter(set->entry[way].page, offset,
-				    min3(left, (loff_t)(PAGE_SIZE - offset),
-					 (loff_t)iov_iter_count(to)), to);
-	pagefault_enable();
+	/* Within a page, so the checks of copy_to_iter() would find nothing. */
+	copied = _copy_to_iter(folio_address(set->entry[way].page) + offset,
+			       min3(left, (loff_t)(PAGE_SIZE - offset),
+				    (loff_t)iov_iter_count(to)), to);
 	iocb->ki_pos += copied;
 	return copied ?: -EFAULT;
 }
+
+#endif /* _DRIVERS_MCUBE_SETCACHE_COPY_H */

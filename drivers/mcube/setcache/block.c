@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages of block devices
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Adjacent pages of a fill are read by one bio.  The last bio is on the stack, and the
+ * others are chained to it, so that a wait for the last one is a wait for all:
+ *
+ *   pages of the fill    0 1 2 . 4 5 . . 8 9       . is in a set already
+ *   bios                 [---]   [-]     [=]       - allocated, = on the stack
+ *
+ * After an error it is not known which page cannot be read.  Then the pages are read one
+ * by one, so that a bad sector fails no other page.
+ *
+ * The folios need no lock, as nobody but the fill knows them.
+ */
+
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+
+#include "fill.h"
+
+/* Pages from @first on that are read together. */
+static unsigned int run_at(const struct setcache_fill *fill, unsigned int first)
+{
+	unsigned int end = first;
+
+	while (end < fill->nr && fill->part[end].reserved)
+		end++;
+	return end - first;
+}
+
+static void add_run(struct bio *bio, const struct setcache_fill *fill, unsigned int first,
+		    unsigned int nr)
+{
+	bio->bi_iter.bi_sector = (sector_t)(fill->first + first) << PAGE_SECTORS_SHIFT;
+	for (; nr; nr--, first++)
+		__bio_add_page(bio, folio_page(setcache_folio(&fill->part[first]), 0),
+			       PAGE_SIZE, 0);
+}
+
+/* Read all pages; returns an error if some could not be read. */
+static int read_runs(struct block_device *bdev, const struct setcache_fill *fill)
+{
+	struct bio_vec vec[SETCACHE_BATCH] __uninitialized;
+	unsigned int first = 0, left = fill->reserved, nr;
+	struct bio last, *bio;
+	int ret;
+
+	bio_init(&last, bdev, vec, ARRAY_SIZE(vec), REQ_OP_READ);
+	for (;; first += nr) {
+		while (!fill->part[first].reserved)
+			first++;
+		nr = run_at(fill, first);
+		left -= nr;
+		if (!left)
+			break;
+		bio = bio_alloc(bdev, nr, REQ_OP_READ, GFP_NOIO);
+		add_run(bio, fill, first, nr);
+		bio_chain(bio, &last);
+		submit_bio(bio);
+	}
+	add_run(&last, fill, first, nr);
+	ret = submit_bio_wait(&last);
+	bio_uninit(&last);
+	return ret;
+}
+
+static bool read_page(struct block_device *bdev, const struct setcache_fill *fill,
+		      unsigned int i)
+{
+	struct bio_vec vec;
+	struct bio bio;
+	int ret;
+
+	bio_init(&bio, bdev, &vec, 1, REQ_OP_READ);
+	add_run(&bio, fill, i, 1);
+	ret = submit_bio_wait(&bio);
+	bio_uninit(&bio);
+	return !ret;
+}
+
+/**
+ * setcache_read_block() - read pages of a block device
+ * @fill: the pages; those that could not be read are marked.
+ *
+ * Context: process, sleeps until the pages have been read.
+ */
+void setcache_read_block(struct setcache_fill *fill)
+{
+	struct block_device *bdev = I_BDEV(fill->mapping->host);
+	struct blk_plug plug;
+	unsigned int i;
+	int ret;
+
+	/* A plug is worth its cost only where there may be several bios. */
+	if (fill->reserved > 1)
+		blk_start_plug(&plug);
+	ret = read_runs(bdev, fill);
+	if (fill->reserved > 1)
+		blk_finish_plug(&plug);
+	if (!ret)
+		return;
+	for (i = 0; i < fill->nr; i++)
+		if (fill->part[i].reserved)
+			fill->part[i].failed = fill->reserved == 1 ||
+					       !read_page(bdev, fill, i);
+}
