@@ -46,6 +46,7 @@ struct setcache_slot {
  * @SETCACHE_STAT_DOOMED: pages that were killed while they were being filled.
  * @SETCACHE_STAT_KILLED: pages that were killed.
  * @SETCACHE_STAT_ERRORS: fills that failed.
+ * @SETCACHE_STAT_RECLAIMED: pages that the pool gave back as memory was short.
  * @SETCACHE_NR_STATS: number of counters.
  */
 enum setcache_stat {
@@ -58,6 +59,7 @@ enum setcache_stat {
 	SETCACHE_STAT_DOOMED,
 	SETCACHE_STAT_KILLED,
 	SETCACHE_STAT_ERRORS,
+	SETCACHE_STAT_RECLAIMED,
 	SETCACHE_NR_STATS,
 };
 
@@ -113,6 +115,9 @@ unsigned long setcache_stat(enum setcache_stat stat);
 u32 setcache_pool_max(void);
 int setcache_pool_create(u32 nr);
 int setcache_pool_resize(u32 nr);
+u32 setcache_pool_nr(void);
+long setcache_pool_take(unsigned long sets);
+int setcache_pool_regrow(void);
 void setcache_pool_destroy(void);
 struct setcache_set *setcache_lock(struct setcache_key *key);
 void setcache_unlock(struct setcache_set *set);
@@ -132,6 +137,10 @@ int setcache_set_mode(enum setcache_mode mode);
 int setcache_set_size(u32 mib);
 void setcache_set_policy(enum setcache_policy policy);
 void setcache_control_exit(void);
+
+/* reclaim.c */
+int setcache_reclaim_init(void);
+void setcache_reclaim_exit(void);
 
 /* debugfs.c */
 void setcache_debugfs_init(void);

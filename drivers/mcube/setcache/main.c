@@ -15,6 +15,8 @@
  *   direct writes                                set.c, policy.c, table.c
  *                                                  ^
  *                                                pool.c       memory and locks of sets
+ *                                                  ^
+ *   reclaim  -----------------------------------> reclaim.c   gives memory back
  *
  * Source: Zheng, Burns, Szalay, "A parallel page cache: IOPS and caching for
  * multicore systems", HotStorage 2012.
@@ -33,8 +35,13 @@ static int __init setcache_init(void)
 	int ret;
 
 	setcache_fill_init();
+	ret = setcache_reclaim_init();
+	if (ret)
+		return ret;
 	ret = setcache_sysfs_init();
-	if (!ret)
+	if (ret)
+		setcache_reclaim_exit();
+	else
 		setcache_debugfs_init();
 	return ret;
 }
@@ -45,6 +52,7 @@ static void __exit setcache_exit(void)
 	setcache_sysfs_exit();
 	setcache_debugfs_exit();
 	setcache_control_exit();
+	setcache_reclaim_exit();
 }
 
 module_init(setcache_init);

@@ -4,10 +4,14 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The pool has the size that the administrator wrote.  It grows and shrinks by a set at
- * a time while reads go on.  A set that went is freed when no task can find it any
- * more (RCU) and nobody has a pin on it.  Pins are held for a fill at most: nobody
- * copies with page faults while it has a pin.
+ * The pool has the size that the administrator wrote, or less while memory is short, see
+ * reclaim.c.  It grows and shrinks by a set at a time while reads go on.  A set that went
+ * is freed when no task can find it any more (RCU) and nobody has a pin on it.  Pins are
+ * held for a fill at most: nobody copies with page faults while it has a pin.
+ *
+ * Reclaim cannot wait.  It frees the pages of a set that went which have no pins: a task
+ * that still finds the set sees that nothing is VALID there.  Pages with pins, and the set
+ * itself, wait for settle(), which comes before the set is used again.
  *
  * The pages of consecutive sets come from consecutive nodes.
  */
@@ -30,6 +34,10 @@
 #define SEGMENT_SHIFT	6
 #define SHRINK_BATCH	64U
 
+/* Pages that the administrator asks for, and pages that are free at the moment. */
+#define AS_WRITTEN	(GFP_USER | __GFP_NORETRY | __GFP_NOWARN)
+#define IF_FREE		(AS_WRITTEN & ~__GFP_RECLAIM)
+
 struct setcache_table setcache_table;
 
 /* Covers growing and shrinking; a holder of the locks of several sets holds it. */
@@ -37,6 +45,9 @@ DEFINE_MUTEX(setcache_table_lock);
 
 /* The node that the pages of the next set come from. */
 static int next_node = NUMA_NO_NODE;
+
+/* Sets that there shall be, and that there were when settle() ran last. */
+static u32 wanted, settled;
 
 static void lock_of_group(struct setcache_set *set)
 	__acquires(&setcache_slot(set)->lock)
@@ -153,7 +164,7 @@ static void free_pages_of(struct setcache_set *set)
 	}
 }
 
-static int give_pages(struct setcache_set *set)
+static int give_pages(struct setcache_set *set, gfp_t gfp)
 {
 	unsigned int way;
 
@@ -162,8 +173,7 @@ static int give_pages(struct setcache_set *set)
 	if (next_node >= MAX_NUMNODES)
 		next_node = first_online_node;
 	for (way = 0; way < SETCACHE_WAYS; way++) {
-		set->entry[way].page = __folio_alloc_node(GFP_USER | __GFP_NORETRY |
-							  __GFP_NOWARN, 0, next_node);
+		set->entry[way].page = __folio_alloc_node(gfp, 0, next_node);
 		if (!set->entry[way].page) {
 			free_pages_of(set);
 			return -ENOMEM;
@@ -187,11 +197,29 @@ static int add_segment(void)
 	return -ENOSPC;
 }
 
-static int grow(u32 nr)
+/* Wait until nobody uses the sets that went, and free what they have left. */
+static void settle(void)
+{
+	struct setcache_set *gone;
+	u32 i;
+
+	if (settled > setcache_table.nr)
+		synchronize_rcu();
+	for (i = setcache_table.nr; i < settled; i++) {
+		gone = setcache_table_set_at(&setcache_table, i);
+		while (!setcache_set_is_idle(gone))
+			schedule_timeout_uninterruptible(1);
+		free_pages_of(gone);
+	}
+	settled = setcache_table.nr;
+}
+
+static int grow(u32 nr, gfp_t gfp)
 {
 	struct setcache_set *next;
 	int ret;
 
+	settle();
 	while (setcache_table.nr < nr) {
 		next = setcache_table_next(&setcache_table);
 		if (!next) {
@@ -200,10 +228,11 @@ static int grow(u32 nr)
 				return ret;
 			continue;
 		}
-		ret = give_pages(next);
+		ret = give_pages(next, gfp);
 		if (ret)
 			return ret;
 		setcache_table_grow(&setcache_table, READ_ONCE(setcache_config.policy));
+		settled = setcache_table.nr;
 		if (signal_pending(current))
 			return -EINTR;
 		cond_resched();
@@ -213,19 +242,13 @@ static int grow(u32 nr)
 
 static void shrink(u32 nr)
 {
-	struct setcache_set *gone[SHRINK_BATCH];
 	struct setcache_table *t = &setcache_table;
-	unsigned int i, batch;
+	unsigned int batch;
 
 	while (t->nr > nr) {
 		for (batch = 0; batch < SHRINK_BATCH && t->nr > nr; batch++)
-			gone[batch] = setcache_table_shrink(t, READ_ONCE(setcache_config.policy));
-		synchronize_rcu();
-		for (i = 0; i < batch; i++) {
-			while (!setcache_set_is_idle(gone[i]))
-				schedule_timeout_uninterruptible(1);
-			free_pages_of(gone[i]);
-		}
+			setcache_table_shrink(t, READ_ONCE(setcache_config.policy));
+		settle();
 		for (;;) {
 			void *segment = setcache_table_take_segment(t);
 
@@ -241,13 +264,16 @@ static void free_all(void)
 {
 	u32 i;
 
-	for (i = 0; i < setcache_table.nr; i++)
+	/* Reclaim may have left pages in sets beyond the last one. */
+	for (i = 0; i < setcache_table.nr_segments << SEGMENT_SHIFT; i++)
 		free_pages_of(setcache_table_set_at(&setcache_table, i));
 	for (i = 0; i < setcache_table.nr_segments; i++)
 		kvfree(setcache_table.segment[i]);
 	kvfree(setcache_table.segment);
-	setcache_table.nr = 0;
+	WRITE_ONCE(setcache_table.nr, 0);
 	setcache_table.nr_segments = 0;
+	settled = 0;
+	wanted = 0;
 }
 
 /**
@@ -285,11 +311,13 @@ int setcache_pool_create(u32 nr)
 	setcache_table_init(&setcache_table, &layout, &locks, get_random_u64());
 	ret = add_segment();
 	for (i = 0; !ret && i < setcache_table.nr; i++)
-		ret = give_pages(setcache_table_set_at(&setcache_table, i));
+		ret = give_pages(setcache_table_set_at(&setcache_table, i), AS_WRITTEN);
 	if (!ret)
-		ret = grow(nr);
+		ret = grow(nr, AS_WRITTEN);
 	if (ret)
 		free_all();
+	else
+		wanted = nr;
 	return ret;
 }
 
@@ -308,12 +336,79 @@ int setcache_pool_resize(u32 nr)
 	guard(mutex)(&setcache_table_lock);
 	old = setcache_table.nr;
 	shrink(nr);
-	ret = grow(nr);
+	ret = grow(nr, AS_WRITTEN);
 	if (ret)
 		shrink(old);
+	else
+		wanted = nr;
 	trace_mcube_setcache_size(setcache_table.nr, setcache_table.moved,
 				  setcache_table.dropped);
 	return ret;
+}
+
+/**
+ * setcache_pool_nr() - how large is the pool?
+ *
+ * Return: number of sets; 0 if there is no pool.
+ */
+u32 setcache_pool_nr(void)
+{
+	return READ_ONCE(setcache_table.nr);
+}
+
+/**
+ * setcache_pool_take() - take sets from the pool
+ * @sets: how many at most; 1 MiB is left.
+ *
+ * Context: any that may take a spinlock; does not wait.
+ * Return: number of pages that are free now; -EBUSY while the pool grows or shrinks.
+ */
+long setcache_pool_take(unsigned long sets)
+{
+	struct setcache_table *t = &setcache_table;
+	struct setcache_set *set;
+	unsigned int way;
+	long freed = 0;
+
+	if (!mutex_trylock(&setcache_table_lock))
+		return -EBUSY;
+	while (sets-- && t->nr > SETCACHE_SETS_PER_MIB) {
+		set = setcache_table_shrink(t, READ_ONCE(setcache_config.policy));
+		/* Pairs with setcache_set_get(): not VALID first, then the pins. */
+		smp_mb();
+		for (way = 0; way < SETCACHE_WAYS; way++) {
+			if (!set->entry[way].page || !setcache_set_is_free(set, way))
+				continue;
+			folio_put(set->entry[way].page);
+			set->entry[way].page = NULL;
+			freed++;
+		}
+	}
+	trace_mcube_setcache_size(t->nr, t->moved, t->dropped);
+	mutex_unlock(&setcache_table_lock);
+	return freed;
+}
+
+/**
+ * setcache_pool_regrow() - grow by a step from free memory
+ *
+ * Context: process, sleeps.
+ * Return: 0 if the pool has its size, 1 if it does not have it yet, -ENOMEM.
+ */
+int setcache_pool_regrow(void)
+{
+	u32 nr;
+	int ret;
+
+	guard(mutex)(&setcache_table_lock);
+	nr = setcache_table.nr;
+	if (nr >= wanted)
+		return 0;
+	nr = min(wanted, nr + max(SHRINK_BATCH, wanted / 16));
+	ret = grow(nr, IF_FREE);
+	trace_mcube_setcache_size(setcache_table.nr, setcache_table.moved,
+				  setcache_table.dropped);
+	return ret ?: nr < wanted;
 }
 
 /**

@@ -197,8 +197,18 @@ static void doom(struct setcache_set *set, unsigned int way)
 	set_fingerprint(set, way, 0);
 }
 
-/* No key and no reader?  The reads of the last reader are over. */
-static bool is_free(const struct setcache_set *set, unsigned int way)
+/**
+ * setcache_set_is_free() - has a way neither a key nor a reader?
+ * @set: the set.
+ * @way: the way.
+ *
+ * The reads of the last reader are over.
+ *
+ * Context: the lock of the set; or no CPU can find the set any more, and a full barrier
+ * has come since.
+ * Return: true if so.
+ */
+bool setcache_set_is_free(const struct setcache_set *set, unsigned int way)
 {
 	return !(setcache_set_resident(set) >> way & 1) &&
 		!atomic_read_acquire(&set->entry[way].pins);
@@ -228,7 +238,7 @@ static int make_room(struct setcache_set *set, enum setcache_policy policy)
 
 	for (; empty; empty &= empty - 1) {
 		way = __ffs(empty);
-		if (is_free(set, way))
+		if (setcache_set_is_free(set, way))
 			return way;
 	}
 	for (among = set->valid; among; among &= ~BIT(way)) {
@@ -424,7 +434,7 @@ bool setcache_set_is_idle(const struct setcache_set *set)
 	unsigned int way;
 
 	for (way = 0; way < SETCACHE_WAYS; way++)
-		if (!is_free(set, way))
+		if (!setcache_set_is_free(set, way))
 			return false;
 	return true;
 }

@@ -86,6 +86,7 @@ unsigned int setcache_set_kill_range(struct setcache_set *set,
 				     const struct setcache_range *range);
 bool setcache_set_move(struct setcache_set *from, unsigned int way,
 		       struct setcache_set *to, enum setcache_policy policy);
+bool setcache_set_is_free(const struct setcache_set *set, unsigned int way);
 bool setcache_set_is_idle(const struct setcache_set *set);
 enum setcache_state setcache_set_state(const struct setcache_set *set,
 				       unsigned int way);

@@ -122,6 +122,8 @@ STAT(nowait, SETCACHE_STAT_NOWAIT);
 STAT(doomed, SETCACHE_STAT_DOOMED);
 STAT(killed, SETCACHE_STAT_KILLED);
 STAT(errors, SETCACHE_STAT_ERRORS);
+STAT(reclaimed, SETCACHE_STAT_RECLAIMED);
+MCUBE_NUMBER_ATTR(pages, "%u", setcache_pool_nr() * SETCACHE_WAYS);
 
 static struct attribute *stat_files[] = {
 	&hits_attr.attr,
@@ -133,6 +135,8 @@ static struct attribute *stat_files[] = {
 	&doomed_attr.attr,
 	&killed_attr.attr,
 	&errors_attr.attr,
+	&reclaimed_attr.attr,
+	&pages_attr.attr,
 	NULL
 };
 

@@ -18,6 +18,8 @@ COUNTERS = {
     "doomed": "pages that changed while they were read",
     "killed": "pages that left their set, as the file changed",
     "errors": "pages that the device could not read",
+    "reclaimed": "pages given back as memory was short",
+    "pages": "pages that the sets have now, with data or empty",
 }
 
 

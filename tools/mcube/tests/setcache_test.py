@@ -210,7 +210,8 @@ class Setcache(fake.Case):
             self.skipTest("the kernel's source is not here")
         self.assertIn(HEAD.strip(), (path / "debugfs.c").read_text("utf-8"))
         text = (path / "sysfs.c").read_text("utf-8")
-        self.assertEqual(re.findall(r"^STAT\((\w+),", text, re.M), list(fake.SETCACHE_STATS))
+        self.assertEqual(re.findall(r"^(?:STAT|MCUBE_NUMBER_ATTR)\((\w+),", text, re.M),
+                         list(fake.SETCACHE_STATS))
         self.assertEqual(list(setcache_report.COUNTERS), list(fake.SETCACHE_STATS))
         for name in (*setcache.MODES, *setcache.POLICIES):
             self.assertIn(f'"{name}"', text)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Page sets when things fail: allocations, memory, processes that are killed, and a file
- * system that is unmounted.  Readers get an error or the right data, nothing stays pinned,
- * and the pool can shrink and go.
+ * system that is unmounted; and when memory is short.  Readers get an error or the right
+ * data, nothing stays pinned, and the pool can shrink and go.
  */
 
 #define _GNU_SOURCE
@@ -187,6 +187,77 @@ TEST_F_TIMEOUT(setcache_faults, memory_is_exhausted, 240)
 	for (i = 0; i < READERS; i++)
 		EXPECT_TRUE(was_killed(pid[i]));
 	expect_sound(_metadata, self->setup.file, 1);
+}
+
+/* A process that takes memory until the pool has @pages or fewer. */
+static bool take_memory(long pages)
+{
+	int status;
+	pid_t hog = fork();
+
+	if (hog)
+		return waitpid(hog, &status, 0) == hog && !status;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (mcube_write("/proc/self/oom_score_adj", "1000"))
+		_exit(WRONG);
+	while (setcache_stat("pages") > pages)
+		if (mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+			_exit(WRONG);
+	_exit(0);
+}
+
+static long scanned(void)
+{
+	return mcube_field("/proc/vmstat", "pgscan_kswapd") +
+	       mcube_field("/proc/vmstat", "pgscan_direct");
+}
+
+TEST_F_TIMEOUT(setcache_faults, memory_is_short, 240)
+{
+	long mib = mcube_field("/proc/meminfo", "MemTotal") / 1024 / 4, pages = mib * 256;
+	long before = setcache_stat("reclaimed");
+	pid_t pid[READERS];
+	double end;
+	unsigned int i;
+
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", mib));
+	ASSERT_EQ(pages, setcache_stat("pages"));
+	for (i = 0; i < READERS; i++)
+		pid[i] = start_reader(self->setup.file, i, -1, 1, 0);
+	/* The process gets the memory, and is not killed for it. */
+	EXPECT_TRUE(take_memory(pages / 2));
+	EXPECT_LE(pages / 2 - pages / 20, setcache_stat("reclaimed") - before);
+	/* Its memory is free now, and goes back to the pool. */
+	end = mcube_now() + 120;
+	while (setcache_stat("pages") < pages && mcube_now() < end)
+		usleep(100000);
+	EXPECT_EQ(pages, setcache_stat("pages"));
+	for (i = 0; i < READERS; i++)
+		EXPECT_TRUE(was_killed(pid[i]));
+	expect_sound(_metadata, self->setup.file, 1);
+}
+
+/* A stream of files takes memory from the page cache, which is larger than the pool. */
+TEST_F_TIMEOUT(setcache_faults, a_stream_takes_nothing, 120)
+{
+	long pages = mcube_field("/proc/meminfo", "MemTotal") / 4 * 5 / 4;
+	long reclaimed = setcache_stat("reclaimed"), before = scanned(), i;
+	char path[192], *buf = malloc(64 * PAGE_SIZE_);
+	int fd;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "16"));
+	snprintf(path, sizeof(path), "%s-stream", self->setup.backing);
+	ASSERT_EQ(0, mcube_make_hole(path, pages));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	unlink(path);
+	for (i = 0; i < pages; i += 64)
+		ASSERT_LT(0, pread(fd, buf, 64 * PAGE_SIZE_, i * PAGE_SIZE_));
+	/* The page cache has lost pages, and the pool none. */
+	EXPECT_LT(pages / 10, scanned() - before);
+	EXPECT_EQ(0, setcache_stat("reclaimed") - reclaimed);
+	EXPECT_EQ(16 * 256, setcache_stat("pages"));
+	close(fd);
 }
 
 TEST_F_TIMEOUT(setcache_faults, unmounted_under_load, 120)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reclaim: the pool gives memory back when the system is short of it
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Page sets and the page cache are both caches of files, and reclaim takes from the larger
+ * one.  So a program that streams files through the page cache does not wear the pool down,
+ * and programs that need memory for themselves get it from both:
+ *
+ *   pool     ##########                    ####
+ *   files    ####                  ---->   ####
+ *   others   ########                      ##############
+ *                 freeable: ######
+ *
+ * A set that goes moves its pages to the sets beside it, where they compete with the pages
+ * there.  So the pages that are used most stay.
+ *
+ * When memory has not been short for a while, the pool grows step by step, from memory
+ * that is free, until it has the size that the administrator wrote.
+ */
+
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/vmstat.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+
+/* From the last time memory was short, or too short to grow, and from step to step. */
+#define PAUSE	(10 * HZ)
+#define STEP	HZ
+
+static struct shrinker *shrinker;
+
+static void regrow(struct work_struct *work);
+static DECLARE_DELAYED_WORK(regrow_work, regrow);
+
+static void regrow(struct work_struct *work)
+{
+	int left = setcache_pool_regrow();
+
+	if (left)
+		schedule_delayed_work(&regrow_work, left < 0 ? PAUSE : STEP);
+}
+
+static unsigned long count(struct shrinker *s, struct shrink_control *sc)
+{
+	unsigned long pool = (unsigned long)setcache_pool_nr() * SETCACHE_WAYS;
+	unsigned long files = global_node_page_state(NR_ACTIVE_FILE) +
+			      global_node_page_state(NR_INACTIVE_FILE);
+	unsigned long least = SETCACHE_SETS_PER_MIB * SETCACHE_WAYS;
+
+	return pool - min(pool, max(files, least));
+}
+
+static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
+{
+	long freed = setcache_pool_take(DIV_ROUND_UP(sc->nr_to_scan, SETCACHE_WAYS));
+
+	if (freed < 0)
+		return SHRINK_STOP;
+	setcache_count(SETCACHE_STAT_RECLAIMED, freed);
+	mod_delayed_work(system_wq, &regrow_work, PAUSE);
+	return freed;
+}
+
+/**
+ * setcache_reclaim_init() - let the system take memory from the pool
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int setcache_reclaim_init(void)
+{
+	shrinker = shrinker_alloc(0, "mcube-setcache");
+	if (!shrinker)
+		return -ENOMEM;
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker_register(shrinker);
+	return 0;
+}
+
+/**
+ * setcache_reclaim_exit() - the system does not ask any more
+ */
+void setcache_reclaim_exit(void)
+{
+	/* Waits for scans; so nobody starts the work again. */
+	shrinker_free(shrinker);
+	cancel_delayed_work_sync(&regrow_work);
+}
