@@ -336,11 +336,13 @@ static void disturb(struct worker *w)
 	static const char * const modes[] = { "random", "all", "random", "off" };
 	static const char * const policies[] = { "lru", "lfu", "nrlfu", "s3fifo" };
 	static const char * const sizes[] = { "1", "2", "3", "64" };
+	static const char * const caches[] = { "1", "2" };
 
 	usleep(draw(w, 30000));
 	switch (draw(w, 8)) {
 	case 0:
-		mcube_write("/proc/sys/vm/drop_caches", "1");
+		/* The pages of all files, or memory of the sets. */
+		mcube_write("/proc/sys/vm/drop_caches", caches[draw(w, 2)]);
 		break;
 	case 1:
 		posix_fadvise(w->fd, draw(w, PAGES) * PAGE_SIZE_, 64 * PAGE_SIZE_,
