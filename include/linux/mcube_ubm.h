@@ -43,13 +43,16 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 		       int priority, unsigned long reclaimed);
 void __mcube_ubm_offline(struct mem_cgroup *memcg);
 
-/* Does a read up to @end leave the chunk of @prev, or finish a file? */
-static inline bool mcube_ubm_leaves(loff_t prev, loff_t end, loff_t size)
+/*
+ * Does a read up to @end leave the chunk of @prev, or finish a file?  A small file that a
+ * descriptor reads again has been finished before.
+ */
+static inline bool mcube_ubm_leaves(loff_t prev, loff_t pos, loff_t end, loff_t size)
 {
 	loff_t differ = (prev - 1) ^ (end - 1);
 
 	return differ >> (PAGE_SHIFT + MCUBE_UBM_CHUNK_SHIFT) ||
-	       (end == size && differ >> PAGE_SHIFT);
+	       (end == size && (differ >> PAGE_SHIFT || pos < prev));
 }
 
 /**
@@ -66,7 +69,7 @@ static inline void mcube_ubm_read(struct file *file,
 				  loff_t pos, loff_t end, loff_t size)
 {
 	if (static_branch_unlikely(&mcube_ubm_refs_key.key) &&
-	    mcube_ubm_leaves(prev, end, size))
+	    mcube_ubm_leaves(prev, pos, end, size))
 		__mcube_ubm_read(file, folios, prev, pos, end, size);
 }
 
@@ -82,7 +85,7 @@ static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
 				    loff_t pos, size_t len, loff_t size)
 {
 	if (static_branch_unlikely(&mcube_ubm_refs_key.key) &&
-	    mcube_ubm_leaves(file->f_ra.prev_pos, pos + len, size))
+	    mcube_ubm_leaves(file->f_ra.prev_pos, pos, pos + len, size))
 		__mcube_ubm_splice(file, folio, pos, len, size);
 }
 
