@@ -34,9 +34,9 @@
 /* Slack and most, in parts of the cache; the shortest term in caches. */
 #define SLACK		16
 #define MOST		8
-#define UNIT		4
+#define UNIT		1
 /* The longest term in shortest terms. */
-#define LONGEST		64
+#define LONGEST		256
 
 /**
  * mcube_ubm_guard_init() - begin without lead and lag

@@ -33,7 +33,7 @@ TEST(terms_grow_until_something_is_earned)
 	u32 i;
 
 	begin(1600, 0);
-	for (i = 0, term = 6400; i < 10; i++, term = min(2 * term, 64 * 6400UL)) {
+	for (i = 0, term = 1600; i < 10; i++, term = min(2 * term, 256 * 1600UL)) {
 		EXPECT_EQ(trip(), 101);
 		EXPECT_TRUE(mcube_ubm_guard_on(&guard));
 		EXPECT_EQ(guard.left, term);
@@ -48,14 +48,14 @@ TEST(terms_grow_until_something_is_earned)
 	EXPECT_FALSE(mcube_ubm_guard_step(&guard, 1));
 	/* The lead that is remembered is an eighth of the cache. */
 	EXPECT_EQ(trip(), 301);
-	EXPECT_EQ(guard.left, 6400);
+	EXPECT_EQ(guard.left, 1600);
 }
 
 TEST(a_sample_has_its_share_of_the_slack)
 {
 	begin(1 << 20, 6);
 	EXPECT_EQ(trip(), 1025);
-	EXPECT_EQ(guard.left, 4 << 20);
+	EXPECT_EQ(guard.left, 1 << 20);
 	/* In a tiny cache a few pages are no lag. */
 	begin(10, 0);
 	EXPECT_EQ(trip(), 9);
