@@ -16,7 +16,7 @@
  *
  * A reference takes the entry out of its region and puts it on top.  In each region
  * above, the oldest entry goes to the next region.  That is a step for each
- * region, however long the stack is.
+ * region, and a few instructions if no region gets larger or smaller.
  *
  * Of all chunks of pages one in 2^shift is looked at, chosen by a hash of file and
  * number.  A sampled stack of n entries stands for a stack of n * 2^shift pages,
@@ -55,6 +55,8 @@
 /* All regions are looked at once in so many references. */
 #define SETTLE	8
 
+#define SAME_PART	64	/* If the cache differs by less, regions stay. */
+
 /* Entries of a hash slot; with as many slots as entries, chance brings 16 to none. */
 #define CHAIN	16
 
@@ -62,17 +64,19 @@
  * mcube_ubm_ghost_shift() - the rate of the sample for a cache
  * @pages: pages of the cache.
  *
- * Return: one in 2^shift chunks is sampled, so that 1024 to 2047 entries stand for the
- * cache; caches from 2^17 pages on have one in 64 chunks and more entries, caches
- * beyond 2^21 pages 16384 to 32767 entries.
+ * Each sampled page costs some 400 instructions, so small caches have few entries.
+ *
+ * Return: one in 2^shift chunks is sampled, so that 256 to 511 entries stand for the
+ * cache; caches from 2^14 pages on have one in 32 chunks and more entries, caches from
+ * 2^16 pages on one in 64, and caches beyond 2^21 pages 16384 to 32767 entries.
  */
 unsigned int mcube_ubm_ghost_shift(u32 pages)
 {
 	unsigned int log = ilog2(pages | 1);
 
-	if (log <= 10)
+	if (log <= 8)
 		return 0;
-	return log <= 20 ? min(log - 10, 6U) : log - 14;
+	return log < 16 ? min(log - 8, 5U) : max(log - 14, 6U);
 }
 
 /**
@@ -113,6 +117,7 @@ static void clear(struct mcube_ubm_ghost *g)
 	g->free = NONE;
 	g->used = 0;
 	g->nr = 0;
+	g->even = false;
 }
 
 /**
@@ -144,6 +149,8 @@ void mcube_ubm_ghost_resize(struct mcube_ubm_ghost *ghost, u32 pages)
 	unsigned int shift = mcube_ubm_ghost_shift(pages);
 	unsigned int i;
 
+	if (max(pages, ghost->pages) - min(pages, ghost->pages) <= ghost->pages / SAME_PART)
+		return;
 	while (pages >> shift > ghost->room)
 		shift++;
 	/* A size that goes up and down must not empty the stack each time. */
@@ -153,6 +160,7 @@ void mcube_ubm_ghost_resize(struct mcube_ubm_ghost *ghost, u32 pages)
 			clear(ghost);
 		ghost->shift = shift;
 	}
+	ghost->even = false;
 	ghost->pages = pages;
 	ghost->size = pages >> ghost->shift;
 	for (i = 0; i < MCUBE_UBM_REGIONS; i++)
@@ -261,6 +269,30 @@ static void rise(struct mcube_ubm_ghost *g, unsigned int r, u16 i)
 	g->entry[i].region = r;
 }
 
+static bool is_even(const struct mcube_ubm_ghost *g)
+{
+	unsigned int r = 0;
+
+	while (r < MCUBE_UBM_REGIONS - 1 && g->count[r] == g->target[r] && g->count[r] > 1)
+		r++;
+	return r == MCUBE_UBM_REGIONS - 1 && g->count[r] > 1;
+}
+
+/* An entry came on top, and region @end has room: the oldest of each region goes down. */
+static void shift_all(struct mcube_ubm_ghost *g, unsigned int end)
+{
+	struct mcube_ubm_ghost_entry *const entry = g->entry, *e;
+	unsigned int r;
+
+	for (r = 0; r < end; r++) {
+		e = &entry[g->last[r]];
+		g->last[r] = e->newer;
+		e->region = r + 1;
+	}
+	g->count[0]--;
+	g->count[end]++;
+}
+
 /* Let the regions before @end have their sizes, or come closer. */
 static void settle(struct mcube_ubm_ghost *g, unsigned int end)
 {
@@ -289,9 +321,14 @@ static void put(struct mcube_ubm_ghost *g, u16 i, unsigned int region)
 	unsigned int moves;
 
 	push(g, i);
-	if (!(++g->puts % SETTLE))
-		region = MCUBE_UBM_REGIONS;
-	settle(g, min(region, MCUBE_UBM_REGIONS - 1U));
+	if (g->even) {
+		shift_all(g, min(region, MCUBE_UBM_REGIONS - 1U));
+	} else {
+		if (!(++g->puts % SETTLE))
+			region = MCUBE_UBM_REGIONS;
+		settle(g, min(region, MCUBE_UBM_REGIONS - 1U));
+		g->even = region == MCUBE_UBM_REGIONS && is_even(g);
+	}
 	for (moves = 0; moves < MOVES && g->nr > max(g->size, 1U); moves++) {
 		i = drop_oldest(g);
 		g->entry[i].next = g->free;
@@ -312,6 +349,7 @@ static u16 crowded(struct mcube_ubm_ghost *g, u16 i)
 			continue;
 		unlink(g, i);
 		unhash(g, i);
+		g->even = false;
 		break;
 	}
 	return i;

@@ -67,7 +67,8 @@ struct mcube_ubm_ghost_entry {
  * @size: depth of the stack in entries, at most @room.
  * @pages: depth of the stack in pages: those of the entries and those left out.
  * @shift: one in 2^@shift pages is sampled.
- * @puts: references so far.
+ * @puts: references so far while @even was false.
+ * @even: all regions but the last are as @target says, and have two entries or more.
  * @newest: top of the stack.
  * @target: entries of each region when the stack is full.
  * @count: entries of each region.
@@ -87,6 +88,7 @@ struct mcube_ubm_ghost {
 	u32 pages;
 	unsigned int shift;
 	u32 puts;
+	bool even;
 	u16 newest;
 	u16 free;
 	u32 target[MCUBE_UBM_REGIONS];
