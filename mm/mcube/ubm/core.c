@@ -58,6 +58,9 @@
 /* A loop that must shrink gives up so many pages per note. */
 #define SHRINK		256U
 
+/* A run of less than this part of the cache is brief. */
+#define BRIEF_PART	16
+
 /* Pages that a run proposes per note. */
 #define PROPOSE		1024U
 
@@ -70,6 +73,18 @@
 /* The counts of such pages are halved after this part of the cache. */
 #define RETURN_AGE	8
 
+/*
+ * A domain is quiet when for so many caches no page was referenced again, and less than
+ * about this part of a cache was referenced out of order; a cache may be small for a
+ * moment, as when a file is truncated, so there is a least number of pages as well.
+ */
+#define QUIET_CACHES	4
+#define QUIET_OTHER	16
+#define QUIET_OTHER_MIN	256U
+
+/* Pages of first passes stay when the domain lags by this part of the guard's slack. */
+#define LAG_PART	4
+
 /* So many pages may have come in whose references are yet to come. */
 #define AHEAD		256U
 
@@ -80,7 +95,7 @@
  * mcube_ubm_core_bytes() - memory of a domain
  * @capacity: pages of its cache.
  *
- * Return: bytes, see mcube_ubm_core_init(): 2.6 % of a cache of 4 MiB, 1.2 % of
+ * Return: bytes, see mcube_ubm_core_init(): 1.6 % of a cache of 4 MiB, 1.1 % of
  * 64 MiB, 1 % of 1 GiB, and at most 11.1 MiB.
  */
 size_t mcube_ubm_core_bytes(u64 capacity)
@@ -192,6 +207,9 @@ static void balance(struct mcube_ubm_core *core)
 				 pages - reserve(core));
 	core->balance_at = core->now + clamp(pages / BALANCE_PART, BALANCE_MIN,
 					     BALANCE_MAX);
+	/* The first pages of each stream look out of order. */
+	core->quiet_other += (core->refs[MCUBE_UBM_OTHER] - core->quiet_other +
+			      BALANCE_PART * QUIET_CACHES - 1) / (BALANCE_PART * QUIET_CACHES);
 }
 
 /* Fingerprint of a page; must not follow from the hash that samples its chunk. */
@@ -231,6 +249,32 @@ static void note_found(struct mcube_ubm_core *core, u32 refs, bool first_pass)
 	}
 }
 
+/* Something was referenced that is worth memory: the domain is not quiet. */
+static void wake(struct mcube_ubm_core *core)
+{
+	core->quiet_from = core->now;
+	core->quiet_other = core->refs[MCUBE_UBM_OTHER];
+}
+
+/*
+ * Is there nothing that streams could push out?  Then it is as well to leave their pages
+ * where they are, as moving them is most of what UBM costs.  The first caches of a stream
+ * do not count as quiet: if the stream returns as a loop, its first pages are there.
+ */
+static bool is_quiet(const struct mcube_ubm_core *core)
+{
+	return core->now - core->quiet_from > (u64)core->capacity * QUIET_CACHES;
+}
+
+/*
+ * Would it be better to leave pages of a first pass in LRU order?  So it is if they were
+ * taken too early lately, by a part of what the guard bears.
+ */
+static bool lags(const struct mcube_ubm_core *core)
+{
+	return core->tuning.guard && core->guard.lead < -core->guard.slack / LAG_PART;
+}
+
 /* Passes over the run that was read; 0 for no run. */
 static u32 passes_of(const struct mcube_ubm_core *core,
 		     const struct mcube_ubm_touched *touched)
@@ -259,6 +303,8 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 			region = mcube_ubm_ghost_ref(&core->lru, print(hash, page));
 			if (region >= MCUBE_UBM_REGIONS)
 				core->lru_missed += 1ULL << core->lru.shift;
+			else
+				wake(core);
 			if (region == MCUBE_UBM_ABSENT)
 				mcube_ubm_guard_gain(&core->guard);
 			if (passes == 1)
@@ -272,8 +318,8 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 }
 
 /* Return: false if there is no room for more ranges. */
-static bool propose(struct mcube_ubm_verdict *v, const struct mcube_ubm_run *r,
-		    u32 from, u32 to, u32 used, bool ended)
+static bool propose(const struct mcube_ubm_core *core, struct mcube_ubm_verdict *v,
+		    const struct mcube_ubm_run *r, u32 from, u32 to, u32 used, bool ended)
 {
 	if (from >= to)
 		return true;
@@ -281,7 +327,7 @@ static bool propose(struct mcube_ubm_verdict *v, const struct mcube_ubm_run *r,
 		return false;
 	v->propose[v->nr_propose++] = (struct mcube_ubm_range){
 		.from = from, .to = to, .used = used, .once = r->passes == 1,
-		.ended = ended,
+		.brief = r->cursor - r->start < core->capacity / BRIEF_PART, .ended = ended,
 	};
 	return true;
 }
@@ -317,17 +363,17 @@ static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *tra
 		if (want != held)
 			mcube_ubm_run_hold(runs, r, want);
 		/* What the loop gives up was read long ago, or in this pass. */
-		propose(v, r, r->start + want, min(r->start + held, to),
+		propose(core, v, r, r->start + want, min(r->start + held, to),
 			r->start + want, ended);
 	} else if (r->class == MCUBE_UBM_OTHER || sequences_return(core) ||
 		   is_mixed(core, trail)) {
 		return;
 	}
-	if (away)
+	if (away || (r->passes == 1 && (is_quiet(core) || lags(core))))
 		return;
 	/* A run may have pages that were read before the domain was made. */
 	from = max(r->start + r->held, to - min(to, PROPOSE));
-	if (propose(v, r, max(from, r->proposed), to, r->start + r->held, ended))
+	if (propose(core, v, r, max(from, r->proposed), to, r->start + r->held, ended))
 		r->proposed = max(r->proposed, to);
 }
 
@@ -414,6 +460,10 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	core->lru.refs += verdict->refs;
 	if (touched.class == MCUBE_UBM_OTHER)
 		core->other_refs += verdict->refs;
+	if (touched.class == MCUBE_UBM_LOOP ||
+	    core->refs[MCUBE_UBM_OTHER] - core->quiet_other >
+	    max(core->capacity / QUIET_OTHER, QUIET_OTHER_MIN))
+		wake(core);
 	if (core->tuning.guard)
 		verdict->guard_changed = mcube_ubm_guard_step(&core->guard, verdict->refs);
 

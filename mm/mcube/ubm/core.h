@@ -69,6 +69,7 @@ struct mcube_ubm_refs {
  * @used: pages [@used, @from) may go as well; they were proposed before, but a folio
  *        stays until the last of its pages may go.
  * @once: the run was read once, so a page that was used more often is of others.
+ * @brief: the run is short beside the cache, and no stream that could fill it.
  * @ended: the reader still has the last pages in hand.
  */
 struct mcube_ubm_range {
@@ -76,6 +77,7 @@ struct mcube_ubm_range {
 	u32 to;
 	u32 used;
 	bool once;
+	bool brief;
 	bool ended;
 };
 
@@ -115,6 +117,8 @@ struct mcube_ubm_verdict {
  * @first: sampled references to pages of runs in their first pass.
  * @returned: those that plain LRU hits, as the domain found out later.
  * @explained: misses of pages that were referenced later.
+ * @quiet_from: time when a page was referenced again last.
+ * @quiet_other: references out of order by then.
  * @gain: marginal gain of the other pages.
  * @shares: sizes of the partitions.
  * @guard: bounds the harm.
@@ -134,6 +138,8 @@ struct mcube_ubm_core {
 	u32 first;
 	u32 returned;
 	u64 explained;
+	u64 quiet_from;
+	u64 quiet_other;
 	struct mcube_ubm_gain gain;
 	struct mcube_ubm_shares shares;
 	struct mcube_ubm_guard guard;

@@ -277,6 +277,26 @@ TEST(pages_of_sequences_stay_if_these_return)
 }
 
 /* Much of a file is read at random, and now and then a page of a long sequence. */
+/* Pages of first passes that plain LRU would have had still: these passes are left alone. */
+TEST(a_domain_that_lags_takes_no_first_passes)
+{
+	struct mcube_ubm_key key = key_of(FILES - 1);
+	u32 hash = mcube_ubm_hash(&key), i;
+
+	begin(256, FILES, &by_chunk);
+	for (i = 0; i < 24; i++)
+		small_file(i, false);
+	EXPECT_TRUE(small_file(24, false));
+	/* Pages that LRU has come in again; the guard itself bears 16 of them. */
+	small_file(FILES - 1, false);
+	mcube_ubm_core_missed(core, hash, 0, 4);
+	EXPECT_TRUE(small_file(25, false));
+	mcube_ubm_core_missed(core, hash, 0, 4);
+	EXPECT_FALSE(small_file(26, false));
+	EXPECT_FALSE(mcube_ubm_guard_on(&core->guard));
+	free(core);
+}
+
 TEST(runs_of_mixed_files_are_not_proposed)
 {
 	struct mcube_ubm_key key = key_of(0);
@@ -413,6 +433,43 @@ TEST(proposed_pages_lag_behind_the_cursor)
 }
 
 /* While pages of the file cannot move, nothing is proposed, and nothing is lost. */
+/* Read on in a stream.  Return: notes of these pages that proposed something. */
+static u32 stream(u32 *at, u32 pages)
+{
+	struct mcube_ubm_key key = key_of(0);
+	u32 hash = mcube_ubm_hash(&key), end = *at + pages, proposed = 0;
+
+	for (; *at < end; *at += 16) {
+		mcube_ubm_core_missed(core, hash, *at, 16);
+		note(&key, hash, *at, 16, *at ?: MCUBE_UBM_NO_PREV, false);
+		proposed += verdict.nr_propose > 0;
+	}
+	return proposed;
+}
+
+/* Moving the pages of a stream costs most, and saves nothing if there are no others. */
+TEST(a_stream_alone_is_left_alone)
+{
+	u32 at = 0, i;
+
+	begin(512, FILES, &by_chunk);
+	/* The stream may come back as a loop: a part of it had better stay. */
+	EXPECT_LE(4 * 512 / 16 - 4, stream(&at, 4 * 512));
+	stream(&at, 512);
+	EXPECT_EQ(0, stream(&at, 8 * 512));
+	/* Another page is referenced again. */
+	ref(1, 5);
+	ref(1, 5);
+	EXPECT_LE(4 * 512 / 16 - 4, stream(&at, 4 * 512));
+	stream(&at, 512);
+	EXPECT_EQ(0, stream(&at, 8 * 512));
+	/* Pages out of order may be referenced again, too rarely for the sample. */
+	for (i = 0; i < 300; i++)
+		ref(2, i * 37 % PAGES);
+	EXPECT_LE(512 / 16, stream(&at, 512));
+	free(core);
+}
+
 TEST(what_cannot_move_is_proposed_later)
 {
 	struct mcube_ubm_key key = key_of(0);

@@ -19,7 +19,7 @@
 
 #define LIMIT_MIB	12L
 #define WARM_MIB	24L	/* of a stream that makes the domain */
-#define STREAM_MIB	48L
+#define STREAM_MIB	12L	/* Longer streams are left alone if nothing else is read. */
 #define USED_MIB	4L	/* of a file whose pages others use */
 #define CHUNK		16
 #define READAHEAD	"/sys/block/vdb/queue/read_ahead_kb"
