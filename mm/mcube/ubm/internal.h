@@ -85,6 +85,7 @@ struct mcube_ubm_cpu {
  * @cpu: see struct mcube_ubm_cpu.
  * @reclaimed: when reclaim came by last, in jiffies.
  * @kept: pages that reclaim kept since a held loop was read last.
+ * @row: those of them that reclaim came by without another folio between.
  * @looks: held folios that reclaim for other cgroups came by.
  * @quiet: pages that were noted since @reclaimed.
  * @patience: so many of these, and nothing is noted until reclaim comes by.
@@ -101,6 +102,7 @@ struct mcube_ubm_domain {
 	struct mcube_ubm_cpu __percpu *cpu;
 	unsigned long reclaimed;
 	unsigned long kept;
+	unsigned long row;
 	u32 looks;
 	u32 quiet;
 	u32 patience;

@@ -7,7 +7,7 @@
  *            start        start + held        cursor - 32      cursor
  *   a loop     |--- held ------|--- next victims ----|............|------
  *                    |                   |
- *        folio_check_references()   deactivate_file_folio() when the reader
+ *        folio_check_references()   to the end of their list when the reader
  *        answers "activate"         has gone on
  *
  * UBM has no lists of pages.  Held pages stay on the lists of the kernel, and
@@ -31,12 +31,19 @@
  * earlier than without UBM.
  *
  * A loop that nobody reads any more.  Time in a domain is counted in references, and
- * stands still when nothing is read.  So what reclaim keeps is bounded: after half of
- * the page cache, nothing stays until a held loop is read again.
+ * stands still when nothing is read.  So what reclaim keeps is bounded: when it has kept
+ * all held pages once, and half of the page cache more, nothing stays until a held loop is
+ * read again.
  *
  * Reclaim for others.  A cgroup shares out its own limit.  Where reclaim frees memory
  * for a cgroup above or for the whole system, a held page stays at every second look
  * only, or who reads in loops would have the memory of who does not.
+ *
+ * Next victims of MGLRU.  MGLRU protects pages that were read several times if these come
+ * back more often than pages that were read once.  A small file that was read once, made
+ * the next victim, and comes back, spoils this measure: pages that were read again and
+ * again leave memory.  So pages of first passes are left alone there, but for streams that
+ * could fill the cache.
  *
  * Source: Kim, Choi, Kim, Noh, Min, Cho, Kim, "A low-overhead high-performance
  * unified buffer management scheme that exploits sequential and looping
@@ -79,6 +86,12 @@ static bool is_concern(struct folio *folio)
 	       !folio_mapped(folio);
 }
 
+/* Pages that all loops of a domain hold, without the lock. */
+static u64 all_held(const struct mcube_ubm_domain *d)
+{
+	return READ_ONCE(d->core->table.runs.loops.all);
+}
+
 /*
  * Without the lock: runs are read while they change.  Then a folio may stay that
  * could go, or go that could stay, as it is with every mark on an LRU list.
@@ -86,11 +99,13 @@ static bool is_concern(struct folio *folio)
 static bool is_held(const struct mcube_ubm_domain *d, const struct inode *inode,
 		    pgoff_t index)
 {
-	struct mcube_ubm_key key = mcube_ubm_key_of(inode);
-	u32 hash = mcube_ubm_hash(&key);
+	struct mcube_ubm_key key;
+	u32 hash;
 
-	if (index >= MCUBE_UBM_NO_PREV)
+	if (!all_held(d) || index >= MCUBE_UBM_NO_PREV)
 		return false;
+	key = mcube_ubm_key_of(inode);
+	hash = mcube_ubm_hash(&key);
 	/* A wrong answer now and then does no harm, see above. */
 	return data_race(mcube_ubm_core_held(d->core, &key, hash, index));
 }
@@ -111,7 +126,7 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 	unsigned long kept = READ_ONCE(d->kept);
 	u32 looks;
 
-	if (kept >= READ_ONCE(d->core->capacity) / 2)
+	if (kept >= READ_ONCE(d->core->capacity) / 2 + all_held(d))
 		return false;
 	if (!is_own(d, target)) {
 		looks = READ_ONCE(d->looks);
@@ -120,19 +135,25 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 			return false;
 	}
 	WRITE_ONCE(d->kept, kept + folio_nr_pages(folio));
+	WRITE_ONCE(d->row, READ_ONCE(d->row) + folio_nr_pages(folio));
 	return true;
 }
 
 /*
  * Does reclaim leave held pages alone still?  A list of 700 pages is so short that reclaim
  * looks at most of them before it has the 32 pages that it wants.  As long as it has found
- * some, the allocation that waits for it is tried again, and does not fail.
+ * some, the allocation that waits for it is tried again, and does not fail.  If it has
+ * found none, held pages may lie in a row: MGLRU puts them all into one generation, and
+ * becomes more urgent with each generation that it makes.  Reclaim may come by all held
+ * pages once; at priority 0 it takes what it finds.
  */
 static bool has_others(const struct mcube_ubm_domain *d, int priority,
 		       unsigned long reclaimed)
 {
-	return priority >= KEPT_FROM ||
-	       (reclaimed && READ_ONCE(d->core->capacity) >> priority <= KEPT_LOOKS);
+	if (priority >= KEPT_FROM)
+		return true;
+	return READ_ONCE(d->core->capacity) >> priority <= KEPT_LOOKS &&
+	       (reclaimed || (priority && READ_ONCE(d->row) <= all_held(d)));
 }
 
 /* See mcube_ubm_holds(). */
@@ -159,8 +180,13 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 			WRITE_ONCE(d->reclaimed, now);
 		if (READ_ONCE(d->quiet))
 			WRITE_ONCE(d->quiet, 0);
-		held = has_others(d, priority, reclaimed) && is_concern(folio) &&
-		       is_held(d, inode, folio->index) && stays(d, folio, target);
+		if (!is_held(d, inode, folio->index)) {
+			if (READ_ONCE(d->row))
+				WRITE_ONCE(d->row, 0);
+		} else {
+			held = has_others(d, priority, reclaimed) && is_concern(folio) &&
+			       stays(d, folio, target);
+		}
 	}
 	rcu_read_unlock();
 	if (held)
@@ -197,6 +223,69 @@ static bool may_go(const struct mcube_ubm_domain *d, struct folio *folio,
 	       mcube_ubm_domain_of(folio) == d;
 }
 
+/*
+ * The list where reclaim looks first, if the folio is in it: then the folio moves to its
+ * end, and no size changes.  NULL if the folio is in another list of @lruvec, which is
+ * locked.
+ */
+static struct list_head *first_list(struct lruvec *lruvec, const struct folio *folio)
+{
+#ifdef CONFIG_LRU_GEN
+	struct lru_gen_folio *lrugen = &lruvec->lrugen;
+	int gen = folio_lru_gen(folio);
+
+	if (gen >= 0)
+		return gen == lru_gen_from_seq(lrugen->min_seq[LRU_GEN_FILE]) ?
+		       &lrugen->folios[gen][LRU_GEN_FILE][folio_zonenum(folio)] : NULL;
+#endif
+	return folio_test_active(folio) ? NULL : &lruvec->lists[LRU_INACTIVE_FILE];
+}
+
+/*
+ * Make folios of the domain the next victims.  Most of them are in the right list, as
+ * they came in lately.  Return: pages that were moved.
+ */
+static unsigned long move(const struct mcube_ubm_domain *d, struct folio **folios,
+			  unsigned int nr)
+{
+	struct lruvec *locked = NULL, *lruvec;
+	unsigned long moved = 0, fast = 0;
+	unsigned int i, rest = 0;
+	struct list_head *list;
+
+	for (i = 0; i < nr; i++) {
+		struct folio *folio = folios[i];
+
+		lruvec = mem_cgroup_lruvec(d->memcg, folio_pgdat(folio));
+		if (lruvec != locked) {
+			if (locked)
+				spin_unlock_irq(&locked->lru_lock);
+			locked = lruvec;
+			spin_lock_irq(&locked->lru_lock);
+		}
+		/* Another CPU may have taken the folio, or moved it to another cgroup. */
+		if (!folio_test_lru(folio) || folio_test_unevictable(folio) ||
+		    !folio_is_file_lru(folio) || !folio_matches_lruvec(folio, locked))
+			continue;
+		list = first_list(locked, folio);
+		if (!list) {
+			folios[rest++] = folio;
+			continue;
+		}
+		folio_clear_referenced(folio);
+		list_move_tail(&folio->lru, list);
+		fast += folio_nr_pages(folio);
+	}
+	if (locked)
+		spin_unlock_irq(&locked->lru_lock);
+	count_vm_events(PGROTATED, fast);
+	for (i = 0; i < rest; i++) {
+		deactivate_file_folio(folios[i]);
+		moved += folio_nr_pages(folios[i]);
+	}
+	return moved + fast;
+}
+
 /**
  * mcube_ubm_propose() - make pages the next victims of reclaim
  * @d: the domain; pages of other domains stay.
@@ -209,18 +298,22 @@ void mcube_ubm_propose(const struct mcube_ubm_domain *d,
 		       struct address_space *mapping,
 		       const struct mcube_ubm_range *range)
 {
+	struct folio *go[PAGEVEC_SIZE];
 	pgoff_t next = range->from;
 	struct folio_batch batch;
 	unsigned long moved = 0;
+	unsigned int i, nr, nr_go;
 	bool drained = false;
-	unsigned int i, nr;
 
+	/* See "Next victims of MGLRU" above. */
+	if (range->once && range->brief && lru_gen_enabled())
+		return;
 	folio_batch_init(&batch);
 	while (next < range->to) {
 		nr = filemap_get_folios(mapping, &next, range->to - 1, &batch);
 		if (!nr)
 			break;
-		for (i = 0; i < nr; i++) {
+		for (i = 0, nr_go = 0; i < nr; i++) {
 			struct folio *folio = batch.folios[i];
 
 			if (!may_go(d, folio, range))
@@ -230,11 +323,10 @@ void mcube_ubm_propose(const struct mcube_ubm_domain *d,
 				lru_add_drain();
 				drained = true;
 			}
-			if (is_shared(folio, range))
-				continue;
-			deactivate_file_folio(folio);
-			moved += folio_nr_pages(folio);
+			if (!is_shared(folio, range))
+				go[nr_go++] = folio;
 		}
+		moved += move(d, go, nr_go);
 		/* No need to drain the batches of the CPU, as release would. */
 		batch.percpu_pvec_drained = true;
 		folio_batch_release(&batch);
