@@ -5,9 +5,12 @@
  * time.  A guest fails the test if its kernel complains.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -52,6 +55,7 @@ FIXTURE_SETUP(ubm_life)
 
 FIXTURE_TEARDOWN_PARENT(ubm_life)
 {
+	mcube_faults("0");
 	unlink(self->file);
 	unlink(self->other);
 	EXPECT_EQ(0, ubm_end(&self->setup));
@@ -178,6 +182,56 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		EXPECT_EQ(0, ubm_rmdir(path[i]));
 	}
 	EXPECT_EQ(MANY, ubm_stat("domains") - before);
+}
+
+/*
+ * Let allocations fail for the threads that make domains, or no longer.  A domain is made
+ * by a work item, so the setting of this process does not count.
+ */
+static int fail_workers(const char *on)
+{
+	char path[320], comm[32];
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	int nr = 0;
+
+	if (!proc)
+		return -errno;
+	while ((entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		if (mcube_read(path, comm, sizeof(comm)) <= 0 ||
+		    strncmp(comm, "kworker/u", 9))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/make-it-fail", entry->d_name);
+		nr += !mcube_write(path, on);
+	}
+	closedir(proc);
+	return nr;
+}
+
+/* There is no memory for a domain: its cgroup reads as without UBM, and asks again later. */
+TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
+{
+	long domains = ubm_stat("domains"), failed = ubm_stat("no_memory");
+
+	if (!mcube_exists("/sys/kernel/debug/failslab") || !mcube_exists(MCUBE_FAIL))
+		SKIP(return, "no CONFIG_FAILSLAB");
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	mcube_faults("100");
+	EXPECT_LT(0, fail_workers("1"));
+	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
+	usleep(200000);
+	EXPECT_LT(failed, ubm_stat("no_memory"));
+	/* Not once for each page: the cgroup waits a second. */
+	EXPECT_GE(failed + 20, ubm_stat("no_memory"));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom_kill"));
+	mcube_faults("0");
+	EXPECT_LT(0, fail_workers("0"));
+	sleep(2);
+	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
+	usleep(200000);
+	EXPECT_LT(domains, ubm_stat("domains"));
 }
 
 /* A file system goes while UBM knows its files. */
