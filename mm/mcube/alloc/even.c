@@ -184,7 +184,7 @@ void mcube_even_build(struct mcube_fill *f, unsigned int order, unsigned int clu
 		      const struct mcube_map *map, u64 key)
 {
 	unsigned int i, k, run, banks, most = 0, n = 1U << order;
-	struct even e = { .order = order, .cluster = cluster }, best;
+	struct even e = { .order = order, .cluster = cluster }, best = e;
 	struct rnd_state rnd;
 
 	prandom_seed_state(&rnd, key);
