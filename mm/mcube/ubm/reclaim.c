@@ -66,6 +66,7 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
+#include <linux/nodemask.h>
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>
 #include <linux/rcupdate.h>
@@ -229,7 +230,7 @@ static bool may_go(const struct mcube_ubm_domain *d, struct folio *folio,
  * end, and no size changes.  NULL if the folio is in another list of @lruvec, which is
  * locked.
  */
-static struct list_head *first_list(struct lruvec *lruvec, const struct folio *folio)
+static struct list_head *first_list(struct lruvec *lruvec, struct folio *folio)
 {
 #ifdef CONFIG_LRU_GEN
 	struct lru_gen_folio *lrugen = &lruvec->lrugen;
@@ -242,49 +243,67 @@ static struct list_head *first_list(struct lruvec *lruvec, const struct folio *f
 	return folio_test_active(folio) ? NULL : &lruvec->lists[LRU_INACTIVE_FILE];
 }
 
+/* Move a folio to the end of the first list; false if it is in another list. */
+static bool move_within(struct lruvec *lruvec, struct folio *folio)
+{
+	struct list_head *list = first_list(lruvec, folio);
+
+	if (!list)
+		return false;
+	folio_clear_referenced(folio);
+	list_move_tail(&folio->lru, list);
+	return true;
+}
+
 /*
- * Make folios of the domain the next victims.  Most of them are in the right list, as
- * they came in lately.  Return: pages that were moved.
+ * Make folios of the domain that are on a node the next victims.  Most of them are in the
+ * right list, as they came in lately.  Return: pages that were moved.
  */
 static unsigned long move(const struct mcube_ubm_domain *d, struct folio **folios,
-			  unsigned int nr)
+			  unsigned int nr, int nid)
 {
-	struct lruvec *locked = NULL, *lruvec;
+	struct lruvec *lruvec = mem_cgroup_lruvec(d->memcg, NODE_DATA(nid));
 	unsigned long moved = 0, fast = 0;
-	unsigned int i, rest = 0;
-	struct list_head *list;
+	struct folio *slow[PAGEVEC_SIZE];
+	unsigned int i, nr_slow = 0;
 
+	spin_lock_irq(&lruvec->lru_lock);
 	for (i = 0; i < nr; i++) {
 		struct folio *folio = folios[i];
 
-		lruvec = mem_cgroup_lruvec(d->memcg, folio_pgdat(folio));
-		if (lruvec != locked) {
-			if (locked)
-				spin_unlock_irq(&locked->lru_lock);
-			locked = lruvec;
-			spin_lock_irq(&locked->lru_lock);
-		}
 		/* Another CPU may have taken the folio, or moved it to another cgroup. */
-		if (!folio_test_lru(folio) || folio_test_unevictable(folio) ||
-		    !folio_is_file_lru(folio) || !folio_matches_lruvec(folio, locked))
+		if (folio_nid(folio) != nid || !folio_test_lru(folio) ||
+		    folio_test_unevictable(folio) || !folio_is_file_lru(folio) ||
+		    !folio_matches_lruvec(folio, lruvec))
 			continue;
-		list = first_list(locked, folio);
-		if (!list) {
-			folios[rest++] = folio;
-			continue;
-		}
-		folio_clear_referenced(folio);
-		list_move_tail(&folio->lru, list);
-		fast += folio_nr_pages(folio);
+		if (move_within(lruvec, folio))
+			fast += folio_nr_pages(folio);
+		else
+			slow[nr_slow++] = folio;
 	}
-	if (locked)
-		spin_unlock_irq(&locked->lru_lock);
+	spin_unlock_irq(&lruvec->lru_lock);
 	count_vm_events(PGROTATED, fast);
-	for (i = 0; i < rest; i++) {
-		deactivate_file_folio(folios[i]);
-		moved += folio_nr_pages(folios[i]);
+	for (i = 0; i < nr_slow; i++) {
+		deactivate_file_folio(slow[i]);
+		moved += folio_nr_pages(slow[i]);
 	}
 	return moved + fast;
+}
+
+/* The same for folios on any nodes: a file lies on few. */
+static unsigned long move_all(const struct mcube_ubm_domain *d, struct folio **folios,
+			      unsigned int nr)
+{
+	nodemask_t nodes = NODE_MASK_NONE;
+	unsigned long moved = 0;
+	unsigned int i;
+	int nid;
+
+	for (i = 0; i < nr; i++)
+		node_set(folio_nid(folios[i]), nodes);
+	for_each_node_mask(nid, nodes)
+		moved += move(d, folios, nr, nid);
+	return moved;
 }
 
 /**
@@ -327,7 +346,7 @@ void mcube_ubm_propose(const struct mcube_ubm_domain *d,
 			if (!is_shared(folio, range))
 				go[nr_go++] = folio;
 		}
-		moved += move(d, go, nr_go);
+		moved += move_all(d, go, nr_go);
 		/* No need to drain the batches of the CPU, as release would. */
 		batch.percpu_pvec_drained = true;
 		folio_batch_release(&batch);
