@@ -367,9 +367,11 @@ static void the_guard_stands_back_and_comes_again(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, mcube_ubm_guard_step(&guard, 1));
 	KUNIT_EXPECT_TRUE(test, mcube_ubm_guard_on(&guard));
-	KUNIT_EXPECT_TRUE(test, mcube_ubm_guard_step(&guard, 4 * 1600));
+	KUNIT_EXPECT_FALSE(test, mcube_ubm_guard_step(&guard, 1599));
+	KUNIT_EXPECT_TRUE(test, mcube_ubm_guard_on(&guard));
+	KUNIT_EXPECT_TRUE(test, mcube_ubm_guard_step(&guard, 1));
 	KUNIT_EXPECT_FALSE(test, mcube_ubm_guard_on(&guard));
-	KUNIT_EXPECT_EQ(test, guard.term, 2 * 4 * 1600);
+	KUNIT_EXPECT_EQ(test, guard.term, 2 * 1600);
 }
 
 static void anything_may_happen(struct kunit *test)
