@@ -71,11 +71,11 @@ TEST_F_TIMEOUT(map_input, random_maps, 300)
 	int i, n, accepted = 0;
 
 	srandom(1);
+	input_snapshot(self->before, sizeof(self->before));
 	for (i = 0; i < 5000; i++) {
 		text[0] = '\0';
 		for (n = random() % 8; n >= 0; n--)
 			strcat(text, word[random() % ARRAY_SIZE(word)]);
-		input_snapshot(self->before, sizeof(self->before));
 		if (mcube_write(MCUBE_MAP "bank_map", text)) {
 			input_snapshot(self->after, sizeof(self->after));
 			ASSERT_STREQ(self->before, self->after);
@@ -89,6 +89,7 @@ TEST_F_TIMEOUT(map_input, random_maps, 300)
 		ASSERT_STREQ(back, again);
 		ASSERT_LE(1, mcube_read_num(MCUBE_MAP "nr_banks"));
 		ASSERT_GE(256, mcube_read_num(MCUBE_MAP "nr_banks"));
+		input_snapshot(self->before, sizeof(self->before));
 	}
 	TH_LOG("%d of %d were maps", accepted, i);
 	EXPECT_LT(0, accepted);
