@@ -190,12 +190,9 @@ follow() { # FILE LINES-TO-HOLD MOST-LINES
 		[ "$now" -lt "$most" ] || break
 		tick
 		# All CPUs share the time of the guest, and a profile has to end within ten
-		# seconds of it: look less often, so that the process gets more of them.
-		case $state in
-		hold) pause 0.1 ;;
-		profile) pause 0.02 ;;
-		*) pause 0.005 ;;
-		esac
+		# seconds of it: look seldom, so that the process gets more of them. Look as
+		# often before the profile, which is compared with the time before it.
+		if [ "$state" = hold ]; then pause 0.1; else pause 0.02; fi
 	done
 	echo "end $(lines_of /tmp/load)" >> "$base.marks"
 	cat $SEE/targets > "$base.targets"
