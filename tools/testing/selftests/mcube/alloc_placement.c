@@ -225,6 +225,31 @@ static void check_even(struct __test_metadata *_metadata,
 	EXPECT_EQ(banks_of_run * runs, banks);
 }
 
+/* The same of the pages at @p, which are in fresh containers, and of pages after them. */
+static void check_even_twice(struct __test_metadata *_metadata,
+			     FIXTURE_DATA(alloc_placement) *self, char *p,
+			     unsigned int banks_of_run)
+{
+	check_even(_metadata, self, "fresh containers", banks_of_run);
+	/* These containers are free again, in the order of the frees. */
+	ASSERT_EQ(0, munmap(p, MANY * PAGE_SIZE_));
+	p = touch(MANY, self->pfn);
+	ASSERT_NE(NULL, p);
+	check_even(_metadata, self, "containers that were in use", banks_of_run);
+}
+
+/* Pages that follow their predecessor within their group of @size frames. */
+static unsigned int followers(struct __test_metadata *_metadata, const uint64_t *pfn,
+			      unsigned int size)
+{
+	unsigned int i, n = 0;
+
+	for (i = 1; i < MANY; i++)
+		n += pfn[i] == pfn[i - 1] + 1 && pfn[i] % size;
+	TH_LOG("%u of %u pages follow their predecessor in its %u frames", n, MANY, size);
+	return n;
+}
+
 TEST_F_TIMEOUT(alloc_placement, even_hands_out_colors, 120)
 {
 	char *p;
@@ -234,12 +259,7 @@ TEST_F_TIMEOUT(alloc_placement, even_hands_out_colors, 120)
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
 	EXPECT_LE(neighbours(self->pfn, MANY), 5);
-	check_even(_metadata, self, "fresh containers", 8);
-	/* These containers are free again, in the order of the frees. */
-	ASSERT_EQ(0, munmap(p, MANY * PAGE_SIZE_));
-	p = touch(MANY, self->pfn);
-	ASSERT_NE(NULL, p);
-	check_even(_metadata, self, "containers that were in use", 8);
+	check_even_twice(_metadata, self, p, 8);
 }
 
 /*
@@ -248,7 +268,6 @@ TEST_F_TIMEOUT(alloc_placement, even_hands_out_colors, 120)
  */
 TEST_F_TIMEOUT(alloc_placement, clusters_stay_together, 120)
 {
-	unsigned int i, in_cluster = 0;
 	char *p;
 
 	ASSERT_EQ(0, mcube_off());
@@ -257,23 +276,15 @@ TEST_F_TIMEOUT(alloc_placement, clusters_stay_together, 120)
 	mcube_pin(0);
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
-	for (i = 1; i < MANY; i++)
-		in_cluster += self->pfn[i] == self->pfn[i - 1] + 1 && self->pfn[i] % 8;
-	TH_LOG("%u of %u pages follow their predecessor in its cluster", in_cluster, MANY);
 	/* Seven of eight, but for what other tasks took meanwhile. */
-	EXPECT_GE(in_cluster, MANY * 7 / 8 * 98 / 100);
+	EXPECT_GE(followers(_metadata, self->pfn, 8), MANY * 7 / 8 * 98 / 100);
 	EXPECT_LE(neighbours(self->pfn, MANY), 90);
-	check_even(_metadata, self, "fresh containers", 4);
-	ASSERT_EQ(0, munmap(p, MANY * PAGE_SIZE_));
-	p = touch(MANY, self->pfn);
-	ASSERT_NE(NULL, p);
-	check_even(_metadata, self, "containers that were in use", 4);
+	check_even_twice(_metadata, self, p, 4);
 }
 
 /* What auto picks is said, and done: even, and pairs, as these maps' rows have two pages. */
 TEST_F_TIMEOUT(alloc_placement, auto_does_what_it_says, 120)
 {
-	unsigned int i, in_pair = 0;
 	char text[256], *p;
 
 	ASSERT_LT(0, mcube_read(MCUBE_ALLOC "fill_auto", text, sizeof(text)));
@@ -283,10 +294,7 @@ TEST_F_TIMEOUT(alloc_placement, auto_does_what_it_says, 120)
 	mcube_pin(0);
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
-	for (i = 1; i < MANY; i++)
-		in_pair += self->pfn[i] == self->pfn[i - 1] + 1 && self->pfn[i] % 2;
-	TH_LOG("%u of %u pages follow their predecessor in its pair", in_pair, MANY);
-	EXPECT_GE(in_pair, MANY / 2 * 98 / 100);
+	EXPECT_GE(followers(_metadata, self->pfn, 2), MANY / 2 * 98 / 100);
 	check_even(_metadata, self, "fresh containers", 8);
 
 	/* Nothing to go by: single pages, at random. */
