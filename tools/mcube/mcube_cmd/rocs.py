@@ -15,6 +15,7 @@ FOLDER = f"{policy.SYSFS}/rocs"
 DEBUG = "/sys/kernel/debug/mcube/rocs"
 RATE_ONE, GAIN_ONE, SCORE_ONE = 1 << 16, 1 << 10, 1 << 30
 POINTS = 65         # points of a search, at most
+TRIES = 5           # a new profile may take the place of the old one between two files
 NOISE = 256         # a point is better by 1/NOISE, or it is not better
 
 
@@ -142,8 +143,8 @@ def regions(stack, mapped):
             for (start, name), some in rows.items()]
 
 
-def profile(pid):
-    """The profile of a process as one dictionary."""
+def choose(pid):
+    """The target whose profile is wanted; None for the one target that has a profile."""
     found = targets()
     if found is None:
         raise why_hidden()
@@ -157,8 +158,16 @@ def profile(pid):
         raise Failure(f"ROCS has {len(chosen)} targets with a profile" if chosen[0]["stack"] else
                       f"ROCS has {len(chosen)} targets, and none has a profile yet",
                       f"choose by --pid: {', '.join(str(t['pid']) for t in chosen)}")
-    one = chosen[0]
-    stack = pages(one["pid"])
+    return chosen[0]
+
+
+def profile(pid):
+    """The profile of a process as one dictionary."""
+    for _ in range(TRIES):
+        one = choose(pid)
+        stack = pages(one["pid"])
+        if len(stack) == one["stack"]:
+            break
     if not stack:
         raise Failure(f"process {one['pid']} ({one['comm']}) has no profile yet: its state is "
                       f"'{one['state']}'", "wait for the state 'search': 'mcube rocs status "

@@ -86,6 +86,8 @@ modules()
 # ROCS from the start to a search: dd clears a buffer of 4 MiB again and again
 rocs_modelled()
 {
+	local profiled='"state": "(search|hold)"' i
+
 	dd if=/dev/zero of=/dev/null bs=4M &
 	run mcube rocs on --pid $! --alloc
 	says "rocs on: events of the model" 0 "events: model" "alloc/enabled: 0 -> 1" "ROCS is on"
@@ -93,9 +95,15 @@ rocs_modelled()
 	echo 20000 >$S/rocs/window_kcycles
 	echo 200 >$S/rocs/budget
 	echo 20 >$S/rocs/tick_ms
+	# A stopped process has no windows, so its profile is not replaced between two commands.
 	for ((i = 0; i < 120; i++)); do
 		run mcube rocs --json
-		[[ $out == *'"state": "search"'* || $out == *'"state": "hold"'* ]] && break
+		if [[ $out =~ $profiled ]]; then
+			kill -STOP $!
+			run mcube rocs --json
+			[[ $out =~ $profiled ]] && break
+			kill -CONT $!
+		fi
 		sleep 1
 	done
 	holds "rocs: the target is profiled" "
@@ -116,7 +124,7 @@ rocs_modelled()
 	run mcube rocs off
 	says "rocs off" 0 "have left the pollute partition"
 	is "rocs off: the kernel has it" rocs/enabled 0
-	kill $!
+	kill -KILL $!
 }
 
 # A clear message, and nothing half on

@@ -288,6 +288,21 @@ class Profile(Rocs):
         self.assertEqual([p["pages"] for p in data["search"] if p["best"]], [512])
         self.assertEqual(data["search"][0]["relative"], 1.0)
 
+    def test_new_profile(self):
+        """A profile that is replaced after its target was read is read again with its target."""
+        self.seen()
+        new = TARGETS.replace("hold 60 640", "hold 61 81")
+        real = rocs.pages
+
+        def pages(pid):
+            found = real(pid)
+            self.root.put(f"{rocs.DEBUG}/targets", new)
+            return found
+
+        with mock.patch.object(rocs, "pages", pages):
+            data = rocs.profile(4242)
+        self.assertEqual((data["stack"], len(data["pages"]), data["windows"]), (81, 81, 61))
+
     def test_text(self):
         """Bands of the miss rate hold all pages; the best point is marked."""
         self.seen()
