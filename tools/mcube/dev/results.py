@@ -290,11 +290,13 @@ def rocs(data):
         out += ["``--part loads``: loads with the memory behaviour of the programs of the paper.",
                 table(rows["loads"], {"load": "load"} | gains),
                 "*pages*: of the profile; *rank corr*: of the sampled miss rates with the rates "
-                "that the model counts;\n*overhead*: of sampling; *gap*: of the coarse search "
-                "to the best static choice; *polluters*:\nshare of the pages that moved.",
+                "that the model counts;\n*limit*: that of an unbiased sampler with as many samples; "
+                "*overhead*: of sampling;\n*gap*: of the coarse search "
+                "to the best static choice; *polluters*: share of the pages that moved.",
                 table(rows["loads"], {
                     "load": "load", "pages": lambda r: share(r, "truth", "pages"),
                     "rank corr": lambda r: f"{share(r, 'truth', 'rank_corr'):.3f}",
+                    "limit": lambda r: f"{share(r, 'truth', 'rank_corr_limit'):.3f}",
                     "overhead": percent("overhead"), "gap": percent("search_gap"),
                     "polluters": lambda r: f"{r['mapped'] / r['stack']:.0%}"})]
     if rows["programs"]:
