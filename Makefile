@@ -71,6 +71,9 @@ bench: $(addprefix bench-,$(BENCHES)) ## run all benchmarks
 bench-ubm: tree ## policies on traces of references, without a kernel (TRACES=DIR)
 	@tools/mcube/bench/ubm.py $(if $(TRACES),--traces "$(TRACES)") $(ARGS)
 
+bench-m3-starts: deps ## Figures 6 and 7 of the M3 paper on the model alone, without a kernel
+	@tools/mcube/bench/m3-starts.py $(ARGS)
+
 bench-%: build ## run a benchmark, results in build/results/
 	@bench=$$(ls tools/mcube/bench/$*.* 2>/dev/null | head -n 1); \
 	if [ -z "$$bench" ]; then \

@@ -185,6 +185,22 @@ def m3(data):
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 
+def m3_starts(data):
+    """bench-m3-starts."""
+    whole = lambda key: lambda r: f"{r[key]:.0f}"  # noqa: E731
+    share = lambda key: lambda r: f"{r[key]:.1%}"  # noqa: E731
+    return ("Figures 6 and 7 of the M3 paper: four cores read memory in order, from starts 12 MiB "
+            "apart\n(regular) and from random starts. Cycles of the slowest core for a page, "
+            "simulated, means over\nthe runs; *+-*: twice the standard error of the gain; "
+            "*conflicts*: row conflicts per access.",
+            table(data["rows"], {
+                "what changes": "changes", "regular": whole("regular"),
+                "random": whole("random"), "gain": share("gain"),
+                "+-": lambda r: f"{2 * r['error']:.1%}", "conflicts": share("regular_conflicts"),
+                "random ": share("random_conflicts")}),
+            pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
+
+
 def by_program(rows):
     """bench-srm's pairs: the victims beside one program as one row."""
     groups = {}
@@ -500,6 +516,7 @@ SECTIONS = {
     "demo": ("Placement of real programs", "make demo", demo),
     "model": ("The modelled machine", "make bench-model", model),
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
+    "m3-starts": ("M3's Figures 6 and 7", "make bench-m3-starts", m3_starts),
     "srm": ("SRM-buffer on modelled machines", "make bench-srm", srm),
     "rocs": ("ROCS on modelled machines", "make bench-rocs", rocs),
     "ubm": ("Policies on traces", "make bench-ubm TRACES=DIR", ubm),

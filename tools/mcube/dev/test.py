@@ -102,6 +102,7 @@ def stages(quick, minutes):
            ("model", lambda: units(MODEL, "model-tests")),
            ("mcube command", lambda: python_units("tools/mcube/tests", "mcube command")),
            ("driver scripts", lambda: python_units("tools/mcube/dev/tests", "driver scripts")),
+           ("benchmarks", lambda: python_units("tools/mcube/bench/tests", "benchmarks")),
            ("lint", lints)]
     if quick:
         return out
