@@ -71,6 +71,7 @@ def arguments():
     parser.add_argument("--work", type=int, default=16,
                         help="least million accesses that a victim makes beside each "
                              "program (default: %(default)s)")
+    parser.set_defaults(alone=[])
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
     parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
     parser.add_argument("--again", action="store_true",

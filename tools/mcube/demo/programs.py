@@ -30,10 +30,11 @@ def play(kernel):
     """Boot the guests and show their figures."""
     ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     lab.guest_tool("victims")
-    args = {fs: SimpleNamespace(victims=VICTIMS, programs=p, repeat=1, work=WORK, fs=fs,
+    args = {fs: SimpleNamespace(victims=VICTIMS, programs=p, repeat=1, work=WORK, alone=[], fs=fs,
                                 machine=MACHINE, kernel=kernel) for fs, p in PROGRAMS.items()}
     with ThreadPoolExecutor(min(len(args), ui.JOBS)) as pool:
-        names = list(pool.map(lambda fs: main.run_guest(args[fs], MACHINE, fs, "demo"), args))
+        names = list(pool.map(
+            lambda fs: main.run_guest(args[fs], Model(MACHINE), fs, "demo"), args))
     rows = [r for fs, name in zip(args, names) for r in main.rows_of(name, vars(args[fs]))]
     main.show(rows)
     summary = main.summarize(rows)

@@ -290,6 +290,25 @@ def srm(data):
     return out
 
 
+def drawn(data):
+    """bench-drawn."""
+    rows = {}
+    for r in data["rows"]:
+        rows.setdefault(r["part"], []).append(r)
+    cut = lambda key: lambda r: "" if r[key] is None else f"{r[key]:.1%}"  # noqa: E731
+    return ("Machines drawn from a seed, simulated: size and ways of the last level, and what "
+            "SRM-buffer does\nthere. *cut*: mean of the pairs of a victim and a program; *least*: "
+            "the worst pair; *alone*: most\nthat a victim alone loses, with its share of the last "
+            "level; *file side*: most that a program alone\nloses.",
+            table(rows["machine"], {
+                "machine": "machine", "caches": "description", "fs": "fs", "cut": cut("cut"),
+                "least": cut("least"), "pair": "least_pair", "alone": percent("alone_loss"),
+                "victim": "alone_victim", "file side": percent("file_side_loss"),
+                "reader": "reader"}),
+            "Victims beside programs, means of the victims.", pairs_table(rows["main"]),
+            pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
+
+
 def rocs(data):
     """bench-rocs."""
     share = lambda r, *keys: functools.reduce(lambda x, k: x[k], keys, r)  # noqa: E731
@@ -518,6 +537,7 @@ SECTIONS = {
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
     "m3-starts": ("M3's Figures 6 and 7", "make bench-m3-starts", m3_starts),
     "srm": ("SRM-buffer on modelled machines", "make bench-srm", srm),
+    "drawn": ("SRM-buffer on drawn machines", "make bench-drawn", drawn),
     "rocs": ("ROCS on modelled machines", "make bench-rocs", rocs),
     "ubm": ("Policies on traces", "make bench-ubm TRACES=DIR", ubm),
     "ubm-kernel": ("Real programs in the kernel", "make bench-ubm-kernel", ubm_kernel),
@@ -529,9 +549,9 @@ SECTIONS = {
 # Document: (title, result files)
 DOCUMENTS = {
     "results.rst": ("Results", [s for s in SECTIONS
-                                if s not in ("srm", "rocs", "ubm", "ubm-kernel",
+                                if s not in ("srm", "drawn", "rocs", "ubm", "ubm-kernel",
                                              "setcache")]),
-    "results-srm.rst": ("Results of SRM-buffer", ["srm"]),
+    "results-srm.rst": ("Results of SRM-buffer", ["srm", "drawn"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
     "results-ubm.rst": ("Results of UBM", ["ubm", "ubm-kernel"]),
     "results-setcache.rst": ("Results of page sets", ["setcache"]),

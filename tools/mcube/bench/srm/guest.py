@@ -16,7 +16,6 @@ import statistics
 import lab  # first: it makes the other packages importable
 from lab import Failure
 from lib import ui
-from lib.modelled import Model
 from lib.source import BASE
 from qemu import Guest, image, kibibytes
 
@@ -112,9 +111,9 @@ def scratch():
     return path
 
 
-def kib(machine):
-    """Working set of a victim: three quarters of the last level."""
-    return kibibytes(Model(machine).description["llc.size"]) * 3 // 4
+def kib(model, share=.75):
+    """Working set of a victim: a share of the last level, usually three quarters."""
+    return int(kibibytes(model.description["llc.size"]) * share)
 
 
 def folder_of(name):

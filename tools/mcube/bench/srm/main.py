@@ -34,14 +34,16 @@ LEAST = 0.05
 PAPER_CUTS = (34, 85)
 
 
-def script(args, kib, i):
+def script(args, model, i):
     """Lines of the script of the guest of repetition i."""
-    victims = args.victims
+    victims, kib = args.victims, guest.kib(model)
     lines = [f"WORK={args.work}"]
     lines += [f"/guest/victims -c -k {min(kib, 768)} {v} || exit 1" for v in victims]
     for policy, setting in POLICIES.items():
         lines.append(f"policy {setting}")
         lines += [f"victim {v} {kib} /results/{policy}.{v}.{i}" for v in victims]
+        lines += [f"victim {v} {guest.kib(model, s)} /results/{policy}.{v}-{s}.{i}"
+                  for s in args.alone for v in victims]
         for p in args.programs:
             base = f"/results/{policy}.{p}"
             lines += [f"stats {base}.before", f"refill {p}", f"stats {base}.after"]
@@ -51,15 +53,19 @@ def script(args, kib, i):
     return lines
 
 
-def run_guest(args, machine, fs, part="main"):
+def options_of(args, model, fs):
+    """Options of a guest, which the report reads."""
+    return {"machine": model.description["name"], "fs": fs, "victims": args.victims,
+            "programs": args.programs, "repeat": args.repeat, "kib": guest.kib(model),
+            "work": args.work, "alone": args.alone}
+
+
+def run_guest(args, model, fs, part="main", more=None):
     """Run a guest for each repetition; returns the name of the figures."""
-    kib = guest.kib(machine)
-    name = f"{part}-{machine}-{fs}"
-    guest.boot_each(name, functools.partial(script, args, kib),
-                    {"machine": machine, "fs": fs, "victims": args.victims,
-                     "programs": args.programs, "repeat": args.repeat, "kib": kib,
-                     "work": args.work},
-                    fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
+    name = f"{part}-{model.description['name']}-{fs}"
+    guest.boot_each(name, functools.partial(script, args, model),
+                    options_of(args, model, fs) | (more or {}),
+                    fs=fs, kernel=args.kernel, model=model, icount=True)
     return name
 
 
@@ -76,6 +82,22 @@ def rows_of(name, options):
                 "machine": options["machine"], "fs": options["fs"],
                 "file_side_loss": side["srm"]["cycles"] / side["off"]["cycles"] - 1,
                 "file_side": side, "pages": pages})
+    return rows
+
+
+def alone_of(name, options):
+    """Rows of a guest's victims alone: working sets of several shares of the last level."""
+    rows = []
+    for v in options["victims"]:
+        for share in (.75, *options.get("alone", [])):
+            what = v if share == .75 else f"{v}-{share}"
+            run = {k: guest.repeated(guest.folder_of(name), f"{k}.{what}", options["repeat"])
+                   for k in POLICIES}
+            cycles, misses = ({k: run[k][e]["median"] for k in POLICIES}
+                              for e in ("cycles", "llc_misses"))
+            rows.append({"part": "alone", "machine": options["machine"], "fs": options["fs"],
+                         "victim": v, "share": share, "cycles": cycles, "misses": misses,
+                         "loss": cycles["srm"] / cycles["off"] - 1})
     return rows
 
 
@@ -161,7 +183,7 @@ def spread(row):
 
 def guests(args):
     """Jobs: one for each machine and file system."""
-    return [lambda m=m, f=f: run_guest(args, m, f)
+    return [lambda m=m, f=f: run_guest(args, Model(m), f)
             for m, f in itertools.product(args.machine, args.fs)]
 
 

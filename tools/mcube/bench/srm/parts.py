@@ -87,7 +87,7 @@ def script(part, victims, kib, work, i):
 
 def run_guest(part, args, machine, fs, memory):
     """Run a guest for each repetition."""
-    kib = guest.kib(machine)
+    kib = guest.kib(Model(machine))
     victims = VICTIMS.get(part, args.victims)
     guest.boot_each(f"{part}-{machine}-{fs}-{memory}",
                     functools.partial(script, part, victims, kib, args.work),

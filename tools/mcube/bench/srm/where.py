@@ -70,7 +70,7 @@ def colors_of(machine):
 
 def run_guest(args, machine):
     """Run a guest."""
-    kib, fs = guest.kib(machine), args.fs[0]
+    kib, fs = guest.kib(Model(machine)), args.fs[0]
     guest.boot(f"where-{machine}-{fs}", script(args.programs, kib),
                {"machine": machine, "fs": fs, "programs": args.programs},
                fs=fs, kernel=args.kernel, model=Model(machine), icount=True)
