@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Machines that are drawn from a seed."""
 
+import importlib
 import subprocess
 import tempfile
 import unittest
@@ -11,6 +12,7 @@ from lib import modelled
 from mcube_cmd.addrmap import Dim
 from srm import drawn
 
+bench = importlib.import_module("drawn")
 SEEDS = (20261125, 1, 2)
 EACH = 40
 
@@ -83,3 +85,35 @@ class DrawnTest(unittest.TestCase):
         self.assertTrue(drawn.independent([1, 3, 7]))
         self.assertFalse(drawn.independent([5, 6, 3]))
         self.assertFalse(drawn.independent([0]))
+
+
+def pair(machine, cut, file_side_loss, counts=True):
+    """A row of a victim beside a program."""
+    return {"machine": machine, "victim": "lu", "program": "grep", "cut": cut,
+            "file_side_loss": file_side_loss, "counts": counts}
+
+
+class SummaryTest(unittest.TestCase):
+    """The keys of the result."""
+
+    alone = [{"machine": m, "victim": "lu", "share": s, "loss": x}
+             for m, s, x in (("a", .75, .002), ("a", 1.0, .02), ("b", .75, -.01))]
+
+    def test_keys(self):
+        """Pairs that do not count have a reader, but no cut."""
+        pairs = [pair("a", .9, .01), pair("b", .5, -.02), pair("b", -.7, .04, False)]
+        got = bench.summarize(pairs, self.alone)
+        self.assertEqual((got["drawn_cut_mean"], got["drawn_cut_min"]), (.7, .5))
+        self.assertEqual((got["drawn_alone_loss_max"], got["drawn_file_side_loss_max"]),
+                         (.02, .04))
+        self.assertEqual((got["machines"], got["pairs"], got["pairs_left_out"]), (2, 3, 1))
+
+    def test_machines(self):
+        """Each machine names its worst pair, victim alone and reader."""
+        pairs = [pair("a", .9, .01), pair("a", .4, .01), pair("b", .1, .04, False)]
+        guests = {m: {"machine": m, "fs": "xfs", "n": 0, "description": drawn.model(1, 0)[0]
+                      .description} for m in "ab"}
+        a, b = bench.by_machine(pairs, self.alone, guests)
+        self.assertEqual((a["cut"], a["least"], a["alone_loss"]), (.65, .4, .02))
+        self.assertEqual(a["alone_victim"], "lu 1")
+        self.assertEqual((b["cut"], b["least"], b["file_side_loss"]), (None, None, .04))
