@@ -57,6 +57,8 @@ stress: tree ## stress and fuzz the debug kernels, 1 and 2 nodes, 512M and 4G (M
 	@$(DEV)/guests.py stress --minutes $(MINUTES) $(if $(NODES),--nodes $(NODES)) \
 		$(if $(MEM),--mem $(MEM))
 	@$(DEV)/guests_kselftest.py --fuzz $(MINUTES) $(if $(NODES),--nodes $(NODES))
+	@$(DEV)/kbuild.py test
+	@$(DEV)/guests_power.py --minutes $(MINUTES)
 
 repeat: tree ## repeat KUnit, kselftests, modelled machine, stress TIMES=10 times (STAGES=kunit)
 	@$(DEV)/repeat.py --times $(TIMES) $(if $(STAGES),--stages $(STAGES))

@@ -8,7 +8,7 @@ every test says ok. As a command:
 
     guests.py boot | kunit | command | stress [--minutes M]
 
-guests_kselftest.py and guests_model.py run the other tests.
+guests_kselftest.py, guests_power.py and guests_model.py run the other tests.
 """
 
 import argparse

@@ -13,6 +13,7 @@ dies, and if the script returns nonzero.
 
 The script may send a request to the host as a line of output:
     ##host: add-memory 128M 1      hot-add memory to node 1 (needs --slots)
+    ##host: cut-power              kill the machine
 """
 
 import argparse
@@ -109,7 +110,7 @@ class Guest:
         if self.model and not isinstance(self.model, modelled.Model):
             self.model = modelled.Model(self.model)
         self.root = Initramfs(("bash", *opt.get("programs", ())))
-        self.dimms, self.qmp_path, self.races = 0, None, Races()
+        self.dimms, self.qmp_path, self.races, self.cut = 0, None, Races(), False
 
     def cmdline(self):
         """Kernel command line."""
@@ -246,6 +247,9 @@ class Guest:
                 pending = self.follow(out, pending)
                 if data == b"":
                     break
+                if self.cut:
+                    log.write(f"[{now:8.2f}] (host) the power is cut\n")
+                    qemu.kill()
                 if now > timeout:
                     result.timed_out = True
                     log.write(f"[{now:8.2f}] (host) time is up\n")
@@ -282,6 +286,7 @@ class Guest:
                 print(line, flush=True)
             if m := re.match(r"##host: add-memory (\d+[MG]) (\d+)", line):
                 self.add_memory(m[1], int(m[2]))
+            self.cut |= line == "##host: cut-power"
         return pending
 
     def add_memory(self, size, node):

@@ -18,6 +18,7 @@ import time
 import guests
 import guests_kselftest
 import guests_model
+import guests_power
 import kbuild
 from lib import ktap, ui
 from lib.source import BASE, TREE
@@ -113,6 +114,7 @@ def stages(quick, minutes):
         ("boot", guests.boot),
         ("KUnit", guests.kunit),
         ("kselftests, SMP and two NUMA nodes, mcube command", guests_kselftest.with_command),
+        ("power cuts", guests_power.power),
         ("modelled machine", guests_model.everything),
         ("build the debug kernel", lambda: build("debug")),
         ("debug kernel: short stress in 4G and 512M, bad input, random writes",
