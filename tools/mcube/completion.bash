@@ -36,6 +36,7 @@ _mcube()
 		replay:--policy) words="lru mglru ubm ubm-mglru" ;;
 		setcache:--mode) words="random all" ;;
 		setcache:--policy) words="lru lfu nrlfu s3fifo" ;;
+		setcache:--numa) words="interleave hash-home message" ;;
 		rocs:--events) words=$(_mcube_events) ;;
 		rocs:--pid) words=$(cd /proc && echo [0-9]*) ;;
 		rocs:--cgroup|ubm:--cgroup|record:--cgroup|record:--on|replay:--dir)
@@ -63,7 +64,7 @@ _mcube()
 				words+=" --plot"
 				;;
 			setcache)
-				words+=" on off status watch --mode --size --policy"
+				words+=" on off status watch --mode --size --policy --numa"
 				words+=" --interval --seconds --plot"
 				;;
 			record)

@@ -6,6 +6,9 @@
  *
  * In mode off there is no pool, and the hooks do nothing.  Between the other modes, and
  * from size to size, reads go on.  A policy takes over what the old policy left.
+ *
+ * Memory does not move from node to node.  So where sets get or lose homes, there is a new
+ * pool, and reads go through the page cache meanwhile.
  */
 
 #include <linux/mutex.h>
@@ -22,18 +25,61 @@ static const struct mcube_setcache_engine engine = {
 	.drop = setcache_drop,
 };
 
+static bool has_homes(enum setcache_numa numa)
+{
+	return numa != SETCACHE_INTERLEAVE;
+}
+
 static void switch_off(void)
 {
+	/* Readers wait for workers. */
 	mcube_setcache_shut();
+	setcache_workers_stop();
 	setcache_pool_destroy();
 }
 
 static int switch_on(void)
 {
-	int ret = setcache_pool_create(setcache_config.size * SETCACHE_SETS_PER_MIB);
+	int ret = setcache_pool_create(setcache_config.size * SETCACHE_SETS_PER_MIB,
+				       has_homes(setcache_config.numa));
 
+	if (!ret && setcache_config.numa == SETCACHE_MESSAGE) {
+		ret = setcache_workers_start();
+		if (ret)
+			setcache_pool_destroy();
+	}
 	if (!ret)
 		mcube_setcache_open(&engine);
+	return ret;
+}
+
+/* There was a pool, so there is memory for a small one at least; it grows step by step. */
+static void switch_on_again(void)
+{
+	if (setcache_pool_restore(setcache_config.size * SETCACHE_SETS_PER_MIB,
+				  has_homes(setcache_config.numa))) {
+		setcache_config.mode = SETCACHE_OFF;
+		return;
+	}
+	/* Without workers readers look up themselves, and are counted as fallbacks. */
+	if (setcache_config.numa == SETCACHE_MESSAGE)
+		setcache_workers_start();
+	mcube_setcache_open(&engine);
+	setcache_reclaim_regrow();
+}
+
+static int replace(enum setcache_numa numa)
+{
+	enum setcache_numa old = setcache_config.numa;
+	int ret;
+
+	switch_off();
+	WRITE_ONCE(setcache_config.numa, numa);
+	ret = switch_on();
+	if (ret) {
+		WRITE_ONCE(setcache_config.numa, old);
+		switch_on_again();
+	}
 	return ret;
 }
 
@@ -92,6 +138,40 @@ int setcache_set_size(u32 mib)
 void setcache_set_policy(enum setcache_policy policy)
 {
 	WRITE_ONCE(setcache_config.policy, policy);
+}
+
+/**
+ * setcache_set_numa() - choose how sets use the nodes
+ * @numa: the mode.
+ *
+ * Between the modes with homes, pages stay in their sets.  Otherwise all sets are new.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -ENOMEM or -EINTR.  After an error it is as before, but the sets are empty and
+ * get their size step by step; if there is not even memory for 8 sets, the mode is off.
+ */
+int setcache_set_numa(enum setcache_numa numa)
+{
+	enum setcache_numa old;
+	int ret = mutex_lock_interruptible(&config_lock);
+
+	if (ret)
+		return ret;
+	old = setcache_config.numa;
+	if (!setcache_config.mode || numa == old) {
+		WRITE_ONCE(setcache_config.numa, numa);
+	} else if (has_homes(numa) != has_homes(old)) {
+		ret = replace(numa);
+	} else if (numa == SETCACHE_MESSAGE) {
+		ret = setcache_workers_start();
+		if (!ret)
+			WRITE_ONCE(setcache_config.numa, numa);
+	} else {
+		WRITE_ONCE(setcache_config.numa, numa);
+		setcache_workers_stop();
+	}
+	mutex_unlock(&config_lock);
+	return ret;
 }
 
 /**

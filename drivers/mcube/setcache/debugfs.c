@@ -5,11 +5,12 @@
  * Copyright (C) 2026 The mcube authors
  *
  * A line for each set: ways with a page, those of them whose page is being read, ways that
- * are in use at the moment, pages that came in so far, and those of them that the set had
- * evicted lately.
+ * are in use at the moment, pages that came in so far, those of them that the set had
+ * evicted lately, the node that has the set, and how many of its pages lie on another node.
  */
 
 #include <linux/debugfs.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 
@@ -37,19 +38,31 @@ static void sets_stop(struct seq_file *m, void *v)
 	mutex_unlock(&setcache_table_lock);
 }
 
+/* The pages stay while the table is locked. */
+static unsigned int pages_away(const struct setcache_set *set)
+{
+	unsigned int way, away = 0;
+
+	for (way = 0; way < SETCACHE_WAYS; way++)
+		away += folio_nid(set->entry[way].page) != setcache_nid_of(set);
+	return away;
+}
+
 static int sets_show(struct seq_file *m, void *v)
 {
 	struct setcache_pressure p;
+	struct setcache_set *set;
 	u32 i;
 
 	if (v == SEQ_START_TOKEN) {
-		seq_puts(m, "set resident filling pinned fills again\n");
+		seq_puts(m, "set resident filling pinned fills again node away\n");
 		return 0;
 	}
 	i = *(loff_t *)v - 1;
-	setcache_pressure(setcache_table_set_at(&setcache_table, i), &p);
-	seq_printf(m, "%u %u %u %u %u %u\n", i, p.resident, p.filling, p.pinned, p.fills,
-		   p.again);
+	set = setcache_table_set_at(&setcache_table, i);
+	setcache_pressure(set, &p);
+	seq_printf(m, "%u %u %u %u %u %u %d %u\n", i, p.resident, p.filling, p.pinned,
+		   p.fills, p.again, setcache_nid_of(set), pages_away(set));
 	return 0;
 }
 

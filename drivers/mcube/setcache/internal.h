@@ -10,10 +10,12 @@
 #include <linux/cache.h>
 #include <linux/container_of.h>
 #include <linux/mutex.h>
+#include <linux/numa.h>
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "home.h"
 #include "set.h"
 #include "table.h"
 
@@ -47,6 +49,10 @@ struct setcache_slot {
  * @SETCACHE_STAT_KILLED: pages that were killed.
  * @SETCACHE_STAT_ERRORS: fills that failed.
  * @SETCACHE_STAT_RECLAIMED: pages that the pool gave back as memory was short.
+ * @SETCACHE_STAT_REMOTE: pages of reads that were in a set on another node.
+ * @SETCACHE_STAT_MESSAGES: messages that readers sent to other nodes.
+ * @SETCACHE_STAT_BUNDLES: times that a worker took messages from its queue.
+ * @SETCACHE_STAT_FALLBACKS: pages on another node that a reader looked up itself instead.
  * @SETCACHE_NR_STATS: number of counters.
  */
 enum setcache_stat {
@@ -60,6 +66,10 @@ enum setcache_stat {
 	SETCACHE_STAT_KILLED,
 	SETCACHE_STAT_ERRORS,
 	SETCACHE_STAT_RECLAIMED,
+	SETCACHE_STAT_REMOTE,
+	SETCACHE_STAT_MESSAGES,
+	SETCACHE_STAT_BUNDLES,
+	SETCACHE_STAT_FALLBACKS,
 	SETCACHE_NR_STATS,
 };
 
@@ -76,18 +86,45 @@ enum setcache_mode {
 };
 
 /**
+ * enum setcache_numa - how sets use the nodes of the machine
+ * @SETCACHE_INTERLEAVE: memory is spread over the nodes.
+ * @SETCACHE_HASH_HOME: the hash names the node; all CPUs look there.
+ * @SETCACHE_MESSAGE: as hash-home; CPUs of that node look, and readers ask them.
+ */
+enum setcache_numa {
+	SETCACHE_INTERLEAVE,
+	SETCACHE_HASH_HOME,
+	SETCACHE_MESSAGE,
+};
+
+/**
  * struct setcache_config - the settings
  * @mode: which files take part.
  * @policy: which page of a set goes.
+ * @numa: how sets use the nodes.
  * @size: MiB of pages that the sets have, or shall have in another mode than off.
  */
 struct setcache_config {
 	enum setcache_mode mode;
 	enum setcache_policy policy;
+	enum setcache_numa numa;
 	u32 size;
 };
 
+/**
+ * struct setcache_nodes - the nodes of the pool
+ * @nr: number of nodes; does not change while the pool is there.
+ * @homes: sets have homes.
+ * @nid: the nodes.
+ */
+struct setcache_nodes {
+	u32 nr;
+	bool homes;
+	int nid[MAX_NUMNODES];
+};
+
 extern struct setcache_config setcache_config;
+extern struct setcache_nodes setcache_nodes;
 extern struct setcache_table setcache_table;
 extern struct mutex setcache_table_lock;
 
@@ -111,9 +148,19 @@ static inline struct setcache_key setcache_name(u64 cookie, pgoff_t index)
 /* config.c */
 unsigned long setcache_stat(enum setcache_stat stat);
 
+/* numa.c */
+void setcache_nodes_choose(bool homes);
+int setcache_nid(u32 node);
+int setcache_nid_of(const struct setcache_set *set);
+bool setcache_is_remote(const struct setcache_key *key, const struct setcache_set *set,
+			unsigned int way, bool asked);
+
 /* pool.c */
+int setcache_pool_init(void);
+void setcache_pool_exit(void);
 u32 setcache_pool_max(void);
-int setcache_pool_create(u32 nr);
+int setcache_pool_create(u32 nr, bool homes);
+int setcache_pool_restore(u32 nr, bool homes);
 int setcache_pool_resize(u32 nr);
 u32 setcache_pool_nr(void);
 long setcache_pool_take(unsigned long sets);
@@ -127,6 +174,12 @@ void setcache_drop(void);
 /* read.c */
 ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size);
 
+/* ask.c */
+int setcache_workers_start(void);
+void setcache_workers_stop(void);
+ssize_t setcache_ask(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
+		     struct setcache_key *key, ssize_t *got);
+
 /* fill.c */
 void setcache_fill_init(void);
 ssize_t setcache_fill(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
@@ -136,10 +189,12 @@ ssize_t setcache_fill(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 int setcache_set_mode(enum setcache_mode mode);
 int setcache_set_size(u32 mib);
 void setcache_set_policy(enum setcache_policy policy);
+int setcache_set_numa(enum setcache_numa numa);
 void setcache_control_exit(void);
 
 /* reclaim.c */
 int setcache_reclaim_init(void);
+void setcache_reclaim_regrow(void);
 void setcache_reclaim_exit(void);
 
 /* debugfs.c */

@@ -9,12 +9,14 @@
  *   read()               hooks, built in         module
  *     |                     |                      |
  *   filemap_read() ----> mm/mcube/setcache/ ---> read.c       pages in sets
- *                           ^                    fill.c       pages from the device
+ *                           ^                    ask.c        the same, by another node
+ *                           |                    fill.c       pages from the device
  *   page cache,             |                      |
  *   truncation,  -----------+  kills               v
  *   direct writes                                set.c, policy.c, table.c
  *                                                  ^
  *                                                pool.c       memory and locks of sets
+ *                                                numa.c       nodes of that memory
  *                                                  ^
  *   reclaim  -----------------------------------> reclaim.c   gives memory back
  *
@@ -35,14 +37,22 @@ static int __init setcache_init(void)
 	int ret;
 
 	setcache_fill_init();
-	ret = setcache_reclaim_init();
+	ret = setcache_pool_init();
 	if (ret)
 		return ret;
+	ret = setcache_reclaim_init();
+	if (ret)
+		goto no_reclaim;
 	ret = setcache_sysfs_init();
 	if (ret)
-		setcache_reclaim_exit();
-	else
-		setcache_debugfs_init();
+		goto no_sysfs;
+	setcache_debugfs_init();
+	return 0;
+
+no_sysfs:
+	setcache_reclaim_exit();
+no_reclaim:
+	setcache_pool_exit();
 	return ret;
 }
 
@@ -53,6 +63,7 @@ static void __exit setcache_exit(void)
 	setcache_debugfs_exit();
 	setcache_control_exit();
 	setcache_reclaim_exit();
+	setcache_pool_exit();
 }
 
 module_init(setcache_init);

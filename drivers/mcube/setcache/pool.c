@@ -13,12 +13,11 @@
  * that still finds the set sees that nothing is VALID there.  Pages with pins, and the set
  * itself, wait for settle(), which comes before the set is used again.
  *
- * The pages of consecutive sets come from consecutive nodes.
+ * See home.h for the nodes on which sets and pages lie.
  */
 
 #include <linux/gfp.h>
 #include <linux/mm.h>
-#include <linux/nodemask.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -30,8 +29,7 @@
 
 #include "internal.h"
 
-/* Sets of a segment, as a power of two, and sets freed after a grace period. */
-#define SEGMENT_SHIFT	6
+/* Sets freed after a grace period. */
 #define SHRINK_BATCH	64U
 
 /* Pages that the administrator asks for, and pages that are free at the moment. */
@@ -43,8 +41,12 @@ struct setcache_table setcache_table;
 /* Covers growing and shrinking; a holder of the locks of several sets holds it. */
 DEFINE_MUTEX(setcache_table_lock);
 
-/* The node that the pages of the next set come from. */
-static int next_node = NUMA_NO_NODE;
+/* Sets whose memory lies together. */
+struct segment {
+	struct setcache_slot slot[1U << SETCACHE_HOME_SHIFT];
+};
+
+static struct kmem_cache *segments;
 
 /* Sets that there shall be, and that there were when settle() ran last. */
 static u32 wanted, settled;
@@ -164,16 +166,16 @@ static void free_pages_of(struct setcache_set *set)
 	}
 }
 
-static int give_pages(struct setcache_set *set, gfp_t gfp)
+static int give_pages(u32 number, gfp_t gfp)
 {
+	struct setcache_set *set = setcache_table_set_at(&setcache_table, number);
+	int nid = setcache_nid(setcache_page_node(number, setcache_nodes.nr,
+						  setcache_nodes.homes));
 	unsigned int way;
 
 	setcache_set_init(set);
-	next_node = next_online_node(next_node);
-	if (next_node >= MAX_NUMNODES)
-		next_node = first_online_node;
 	for (way = 0; way < SETCACHE_WAYS; way++) {
-		set->entry[way].page = __folio_alloc_node(gfp, 0, next_node);
+		set->entry[way].page = __folio_alloc_node(gfp, 0, nid);
 		if (!set->entry[way].page) {
 			free_pages_of(set);
 			return -ENOMEM;
@@ -184,16 +186,18 @@ static int give_pages(struct setcache_set *set, gfp_t gfp)
 
 static int add_segment(void)
 {
-	struct setcache_slot *slot = kvcalloc(1U << SEGMENT_SHIFT, sizeof(*slot), GFP_KERNEL);
+	u32 first = setcache_table.nr_segments << SETCACHE_HOME_SHIFT;
+	int nid = setcache_nid(setcache_set_node(first, setcache_nodes.nr, setcache_nodes.homes));
+	struct segment *new = kmem_cache_alloc_node(segments, GFP_KERNEL | __GFP_ZERO, nid);
 	unsigned int i;
 
-	if (!slot)
+	if (!new)
 		return -ENOMEM;
-	for (i = 0; i < 1U << SEGMENT_SHIFT; i++)
-		spin_lock_init(&slot[i].lock);
-	if (setcache_table_add_segment(&setcache_table, slot))
+	for (i = 0; i < ARRAY_SIZE(new->slot); i++)
+		spin_lock_init(&new->slot[i].lock);
+	if (setcache_table_add_segment(&setcache_table, new))
 		return 0;
-	kvfree(slot);
+	kmem_cache_free(segments, new);
 	return -ENOSPC;
 }
 
@@ -216,19 +220,17 @@ static void settle(void)
 
 static int grow(u32 nr, gfp_t gfp)
 {
-	struct setcache_set *next;
 	int ret;
 
 	settle();
 	while (setcache_table.nr < nr) {
-		next = setcache_table_next(&setcache_table);
-		if (!next) {
+		if (!setcache_table_next(&setcache_table)) {
 			ret = add_segment();
 			if (ret)
 				return ret;
 			continue;
 		}
-		ret = give_pages(next, gfp);
+		ret = give_pages(setcache_table.nr, gfp);
 		if (ret)
 			return ret;
 		setcache_table_grow(&setcache_table, READ_ONCE(setcache_config.policy));
@@ -254,7 +256,7 @@ static void shrink(u32 nr)
 
 			if (!segment)
 				break;
-			kvfree(segment);
+			kmem_cache_free(segments, segment);
 		}
 		cond_resched();
 	}
@@ -265,10 +267,10 @@ static void free_all(void)
 	u32 i;
 
 	/* Reclaim may have left pages in sets beyond the last one. */
-	for (i = 0; i < setcache_table.nr_segments << SEGMENT_SHIFT; i++)
+	for (i = 0; i < setcache_table.nr_segments << SETCACHE_HOME_SHIFT; i++)
 		free_pages_of(setcache_table_set_at(&setcache_table, i));
 	for (i = 0; i < setcache_table.nr_segments; i++)
-		kvfree(setcache_table.segment[i]);
+		kmem_cache_free(segments, setcache_table.segment[i]);
 	kvfree(setcache_table.segment);
 	WRITE_ONCE(setcache_table.nr, 0);
 	setcache_table.nr_segments = 0;
@@ -286,20 +288,13 @@ u32 setcache_pool_max(void)
 	return min(totalram_pages() / 2 / SETCACHE_WAYS, U32_MAX / 4);
 }
 
-/**
- * setcache_pool_create() - make the pool
- * @nr: number of sets, from %SETCACHE_GROUP to setcache_pool_max().
- *
- * Context: process, sleeps; no task is in the engine.
- * Return: 0, -ENOMEM, or -EINTR; there is no pool after an error.
- */
-int setcache_pool_create(u32 nr)
+static int create(u32 nr, bool homes)
 {
 	struct setcache_layout layout = {
 		.stride = sizeof(struct setcache_slot),
 		.offset = offsetof(struct setcache_slot, set),
-		.segment_shift = SEGMENT_SHIFT,
-		.max_segments = DIV_ROUND_UP(setcache_pool_max(), 1U << SEGMENT_SHIFT),
+		.segment_shift = SETCACHE_HOME_SHIFT,
+		.max_segments = DIV_ROUND_UP(setcache_pool_max(), 1U << SETCACHE_HOME_SHIFT),
 	};
 	unsigned int i;
 	int ret;
@@ -307,16 +302,56 @@ int setcache_pool_create(u32 nr)
 	layout.segment = kvcalloc(layout.max_segments, sizeof(void *), GFP_KERNEL);
 	if (!layout.segment)
 		return -ENOMEM;
-	guard(mutex)(&setcache_table_lock);
+	setcache_nodes_choose(homes);
+	layout.homes = homes ? setcache_nodes.nr : 0;
 	setcache_table_init(&setcache_table, &layout, &locks, get_random_u64());
 	ret = add_segment();
 	for (i = 0; !ret && i < setcache_table.nr; i++)
-		ret = give_pages(setcache_table_set_at(&setcache_table, i), AS_WRITTEN);
+		ret = give_pages(i, AS_WRITTEN);
 	if (!ret)
 		ret = grow(nr, AS_WRITTEN);
 	if (ret)
 		free_all();
-	else
+	return ret;
+}
+
+/**
+ * setcache_pool_create() - make the pool
+ * @nr: number of sets, from %SETCACHE_GROUP to setcache_pool_max().
+ * @homes: sets have homes.
+ *
+ * Context: process, sleeps; no task is in the engine.
+ * Return: 0, -ENOMEM, or -EINTR; there is no pool after an error.
+ */
+int setcache_pool_create(u32 nr, bool homes)
+{
+	int ret;
+
+	guard(mutex)(&setcache_table_lock);
+	ret = create(nr, homes);
+	if (!ret)
+		wanted = nr;
+	return ret;
+}
+
+/**
+ * setcache_pool_restore() - make the smallest pool, which is to grow again
+ * @nr: number of sets that it shall have, as for setcache_pool_create().
+ * @homes: sets have homes.
+ *
+ * No signal interrupts it.  Call setcache_reclaim_regrow() next.
+ *
+ * Context: process, sleeps; no task is in the engine.
+ * Return: 0 or -ENOMEM; there is no pool after an error.
+ */
+int setcache_pool_restore(u32 nr, bool homes)
+{
+	int ret;
+
+	guard(mutex)(&setcache_table_lock);
+	/* So few sets that grow() does not look for signals. */
+	ret = create(SETCACHE_GROUP, homes);
+	if (!ret)
 		wanted = nr;
 	return ret;
 }
@@ -420,4 +455,24 @@ void setcache_pool_destroy(void)
 {
 	guard(mutex)(&setcache_table_lock);
 	free_all();
+}
+
+/**
+ * setcache_pool_init() - prepare to make pools
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int setcache_pool_init(void)
+{
+	segments = kmem_cache_create("mcube_setcache", sizeof(struct segment),
+				     __alignof__(struct segment), 0, NULL);
+	return segments ? 0 : -ENOMEM;
+}
+
+/**
+ * setcache_pool_exit() - no pool is made any more
+ */
+void setcache_pool_exit(void)
+{
+	kmem_cache_destroy(segments);
 }

@@ -32,7 +32,8 @@ static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 	enum setcache_policy policy = READ_ONCE(setcache_config.policy);
 	u64 cookie = READ_ONCE(mapping->mcube_setcache);
 	loff_t before = i_size_read(mapping->host);
-	unsigned int hits = 0;
+	unsigned int hits = 0, remote = 0;
+	bool nodes = setcache_nodes.nr > 1;
 	ssize_t done = 0;
 
 	*got = 1;
@@ -49,6 +50,8 @@ static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 			break;
 		*size = min(before, i_size_read(mapping->host));
 		*got = setcache_copy(set, way, iocb, to, *size);
+		if (nodes)
+			remote += setcache_is_remote(key, set, way, false);
 		setcache_set_put(set, way);
 		if (*got <= 0)
 			break;
@@ -59,6 +62,8 @@ static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 	rcu_read_unlock();
 	if (hits)
 		setcache_count(SETCACHE_STAT_HITS, hits);
+	if (remote)
+		setcache_count(SETCACHE_STAT_REMOTE, remote);
 	return done;
 }
 
@@ -73,8 +78,12 @@ static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
 {
 	struct setcache_key key;
-	ssize_t got, done = copy_hits(iocb, to, size, &key, &got);
+	ssize_t got, done;
 
+	if (READ_ONCE(setcache_config.numa) == SETCACHE_MESSAGE && setcache_nodes.nr > 1)
+		done = setcache_ask(iocb, to, size, &key, &got);
+	else
+		done = copy_hits(iocb, to, size, &key, &got);
 	if (done || got <= 0)
 		return done ?: got;
 	return setcache_fill(iocb, to, size, &key);

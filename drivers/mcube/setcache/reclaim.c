@@ -68,6 +68,14 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 }
 
 /**
+ * setcache_reclaim_regrow() - the pool is to have its size again
+ */
+void setcache_reclaim_regrow(void)
+{
+	mod_delayed_work(system_wq, &regrow_work, STEP);
+}
+
+/**
  * setcache_reclaim_init() - let the system take memory from the pool
  *
  * Return: 0 or -ENOMEM.

@@ -33,6 +33,12 @@ static const char * const policy_names[] = {
 	[SETCACHE_S3FIFO]	= "s3fifo",
 };
 
+static const char * const numa_names[] = {
+	[SETCACHE_INTERLEAVE]	= "interleave",
+	[SETCACHE_HASH_HOME]	= "hash-home",
+	[SETCACHE_MESSAGE]	= "message",
+};
+
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return mcube_show_choice(buf, mode_names, ARRAY_SIZE(mode_names),
@@ -75,6 +81,28 @@ static ssize_t policy_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return count;
 }
 
+static ssize_t numa_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return mcube_show_choice(buf, numa_names, ARRAY_SIZE(numa_names),
+				 READ_ONCE(setcache_config.numa));
+}
+
+static ssize_t numa_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int numa = mcube_parse_choice(buf, count, numa_names, ARRAY_SIZE(numa_names)), ret;
+
+	if (numa < 0) {
+		pr_warn_ratelimited("setcache/numa: expected interleave, hash-home or message\n");
+		return numa;
+	}
+	ret = setcache_set_numa(numa);
+	if (ret == -ENOMEM)
+		pr_warn_ratelimited("setcache/numa: no memory for %u MiB: write less to setcache/size_mib\n",
+				    READ_ONCE(setcache_config.size));
+	return ret ?: count;
+}
+
 static ssize_t size_mib_show(struct kobject *kobj, struct kobj_attribute *attr,
 			     char *buf)
 {
@@ -101,11 +129,13 @@ static ssize_t size_mib_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute mode_attr = __ATTR_RW(mode);
 static struct kobj_attribute policy_attr = __ATTR_RW(policy);
+static struct kobj_attribute numa_attr = __ATTR_RW(numa);
 static struct kobj_attribute size_mib_attr = __ATTR_RW(size_mib);
 
 static const struct attribute * const files[] = {
 	&mode_attr.attr,
 	&policy_attr.attr,
+	&numa_attr.attr,
 	&size_mib_attr.attr,
 	NULL
 };
@@ -123,6 +153,10 @@ STAT(doomed, SETCACHE_STAT_DOOMED);
 STAT(killed, SETCACHE_STAT_KILLED);
 STAT(errors, SETCACHE_STAT_ERRORS);
 STAT(reclaimed, SETCACHE_STAT_RECLAIMED);
+STAT(remote, SETCACHE_STAT_REMOTE);
+STAT(messages, SETCACHE_STAT_MESSAGES);
+STAT(bundles, SETCACHE_STAT_BUNDLES);
+STAT(fallbacks, SETCACHE_STAT_FALLBACKS);
 MCUBE_NUMBER_ATTR(pages, "%u", setcache_pool_nr() * SETCACHE_WAYS);
 
 static struct attribute *stat_files[] = {
@@ -136,6 +170,10 @@ static struct attribute *stat_files[] = {
 	&killed_attr.attr,
 	&errors_attr.attr,
 	&reclaimed_attr.attr,
+	&remote_attr.attr,
+	&messages_attr.attr,
+	&bundles_attr.attr,
+	&fallbacks_attr.attr,
 	&pages_attr.attr,
 	NULL
 };

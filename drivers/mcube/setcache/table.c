@@ -61,6 +61,7 @@
 #include <linux/bitops.h>
 #include <linux/string.h>
 
+#include "home.h"
 #include "table.h"
 
 /**
@@ -82,6 +83,7 @@ void setcache_table_init(struct setcache_table *t, const struct setcache_layout 
 	t->segment_shift = layout->segment_shift;
 	t->max_segments = layout->max_segments;
 	t->segment = layout->segment;
+	t->homes = layout->homes;
 	t->locks = locks;
 }
 
@@ -178,6 +180,21 @@ static void unlock_group(const struct setcache_table *t, const struct group *g)
 		t->locks->unlock(g->set[i]);
 }
 
+/* Returns false if the page could not go with its key. */
+static bool move_page(const struct setcache_table *t, const struct group *g, u32 pos,
+		      unsigned int way, u32 to, enum setcache_policy policy)
+{
+	const struct setcache_entry *e = &g->set[pos]->entry[way];
+	struct setcache_key key;
+
+	if (t->homes < 2 || setcache_home(g->number[pos], t->homes) ==
+			    setcache_home(g->number[to], t->homes))
+		return setcache_set_move(g->set[pos], way, g->set[to], policy);
+	key = setcache_key(t->seed, e->cookie, e->index);
+	setcache_set_kill(g->set[pos], &key);
+	return false;
+}
+
 /* The pages of position @pos that belong to the position @to now go there. */
 static void move_pages(struct setcache_table *t, const struct group *g, u32 pos, u32 to,
 		       enum setcache_policy policy)
@@ -196,7 +213,7 @@ static void move_pages(struct setcache_table *t, const struct group *g, u32 pos,
 		    setcache_place(setcache_hash(t->seed, e->cookie, e->index), t->nr) !=
 		    g->number[to])
 			continue;
-		if (setcache_set_move(set, way, g->set[to], policy))
+		if (move_page(t, g, pos, way, to, policy))
 			t->moved++;
 		else
 			t->dropped++;

@@ -45,9 +45,11 @@ struct setcache_locks {
  * @nr_segments: segments that the table has.
  * @max_segments: places of @segment.
  * @segment: memory of the sets, given by the caller.
+ * @homes: nodes that have homes of sets; with 0 or 1, a page may go to any set.
  * @locks: how sets are locked.
  * @moved: pages that went to another set when the table grew or shrank.
- * @dropped: pages that did not find room in the other set, or were pinned.
+ * @dropped: pages that did not find room in the other set, were pinned, or had to go to
+ *           another home.
  */
 struct setcache_table {
 	u32 nr;
@@ -59,6 +61,7 @@ struct setcache_table {
 	u32 nr_segments;
 	u32 max_segments;
 	void **segment;
+	u32 homes;
 	const struct setcache_locks *locks;
 	u64 moved;
 	u64 dropped;
@@ -71,6 +74,7 @@ struct setcache_table {
  * @segment_shift: see struct setcache_table.
  * @max_segments: see struct setcache_table.
  * @segment: see struct setcache_table.
+ * @homes: see struct setcache_table.
  */
 struct setcache_layout {
 	u32 stride;
@@ -78,6 +82,7 @@ struct setcache_layout {
 	u32 segment_shift;
 	u32 max_segments;
 	void **segment;
+	u32 homes;
 };
 
 /**

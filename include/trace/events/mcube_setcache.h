@@ -44,6 +44,34 @@ TRACE_EVENT(mcube_setcache_fill,
 		  __entry->index, __entry->nr, __entry->filled)
 );
 
+/*
+ * On a machine with several nodes: a CPU of @node has copied a page of @page_node, which is
+ * in a set of @set_node.  @asked: a worker of that node looked it up.
+ */
+TRACE_EVENT(mcube_setcache_hit,
+
+	TP_PROTO(int node, int set_node, int page_node, bool asked),
+
+	TP_ARGS(node, set_node, page_node, asked),
+
+	TP_STRUCT__entry(
+		__field(int, node)
+		__field(int, set_node)
+		__field(int, page_node)
+		__field(bool, asked)
+	),
+
+	TP_fast_assign(
+		__entry->node = node;
+		__entry->set_node = set_node;
+		__entry->page_node = page_node;
+		__entry->asked = asked;
+	),
+
+	TP_printk("node=%d set_node=%d page_node=%d asked=%d", __entry->node,
+		  __entry->set_node, __entry->page_node, __entry->asked)
+);
+
 /* The pool has @nr sets now. */
 TRACE_EVENT(mcube_setcache_size,
 

@@ -53,10 +53,12 @@ def boot():
 
 
 def kunit():
-    """KUnit suites, built in and of the module, parsed from the log of the kernel."""
+    """KUnit suites, built in and of the modules, parsed from the log of the kernel."""
     guest = Guest(image(), kunit=True, append="kunit.filter_glob=mcube*")
-    module(guest.root, "rocs")
-    result = guest.run("insmod /lib/modules/mcube_rocs.ko", "kunit", timeout=600)
+    for room in ("rocs", "setcache"):
+        module(guest.root, room)
+    result = guest.run("insmod /lib/modules/mcube_rocs.ko\n"
+                       "insmod /lib/modules/mcube_setcache.ko\n", "kunit", timeout=600)
     log = result.console.read_text("utf-8")
     at = log.find("KTAP version")
     results = ktap.parse(log[max(at, 0):] if at >= 0 else "", "KUnit")

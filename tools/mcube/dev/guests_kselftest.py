@@ -78,6 +78,12 @@ ROCS = re.compile(r"rocs_|mcube_fuzz")
 # These load the module mcube_setcache.
 SETCACHE = re.compile(r"setcache_|mcube_fuzz")
 
+# Machines with one node have nothing to show to these.
+NODES = ("setcache_numa",)
+# On four nodes, all in one guest: these cases, with fewer reads than elsewhere.
+FOUR = {"setcache_numa": "*", "setcache_torture": "*.[eb]*.no_stale_data"}
+FOUR_ENV = {"MCUBE_SETCACHE_READS": 50000}
+
 
 def install():
     """Build and install the kselftests; returns the folder and their names."""
@@ -129,8 +135,8 @@ def cases_of(program):
 class Job:
     """A guest: some tests, or some cases of a test."""
 
-    def __init__(self, folder, name, cases, chosen=False):
-        self.folder, self.name = folder, name
+    def __init__(self, folder, name, cases, chosen=False, env=None):
+        self.folder, self.name, self.env = folder, name, env or {}
         self.cases = cases              # {test: names}
         self.chosen = chosen            # run only these cases of the test
         self.limit = int(os.environ.get("KSELFTEST_TIMEOUT", "900"))
@@ -197,12 +203,20 @@ def jobs(folder, names):
     return out + ([Job(folder, "input", shared)] if shared else [])
 
 
+def four_nodes(folder, names):
+    """The guest with four nodes."""
+    cases = {n: fnmatch.filter(cases_of(folder / "mcube" / n), FOUR[n]) for n in names if n in FOUR}
+    if len(cases) < len(FOUR) or not all(cases.values()):
+        raise Failure(f"cases for four nodes are missing: {cases}")
+    return Job(folder, "setcache-nodes", cases, True, FOUR_ENV)
+
+
 def on_nodes(job, nodes, debug=False):
     """Run a job on a machine with so many nodes."""
     name = f"{nodes}node-{job.name}"
     mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(name, p)), "512M")
     # A thousand times under load, for one guest; it takes a minute.
-    env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
+    env = job.env if nodes == 1 else {"MCUBE_TOGGLES": 250, **job.env}
     if debug:
         # Shadow memory takes an eighth, red zones and quarantine take more.
         mem = f"{2 * kibibytes(mem) // 1024}M"
@@ -220,9 +234,11 @@ def plain(nodes=(1, 2), chosen=(), others=(), debug=False):
         if name not in names or name in MODELLED:
             raise Failure(f"there is no kselftest '{name}' for a plain machine",
                           f"choose from: {' '.join(n for n in names if n not in MODELLED)}")
-    todo = jobs(folder, chosen or [n for n in names if n not in MODELLED])
-    return guests.together(*others, *(lambda j=j, n=n: on_nodes(j, n, debug)
-                                      for j in todo for n in nodes))
+    todo = [(j, n) for j in jobs(folder, chosen or [n for n in names if n not in MODELLED])
+            for n in nodes if chosen or n > 1 or j.name not in NODES]
+    if not chosen and 4 not in nodes:
+        todo.append((four_nodes(folder, names), 4))
+    return guests.together(*others, *(lambda j=j, n=n: on_nodes(j, n, debug) for j, n in todo))
 
 
 def with_command():

@@ -16,11 +16,12 @@ EXAMPLE = """examples:
   mcube setcache watch --interval 1     the same, again and again
   mcube setcache watch --seconds 60 --plot setcache.png
   mcube setcache on --size 2G           grows while reads go on
+  mcube setcache on --numa message      nodes look up what is in their memory
   mcube setcache off
 """
 # Options that belong to some actions only.
-BELONG = {"mode": ("on",), "size": ("on",), "policy": ("on",), "interval": ("watch",),
-          "seconds": ("watch",), "plot": ("watch",)}
+BELONG = {"mode": ("on",), "size": ("on",), "policy": ("on",), "numa": ("on",),
+          "interval": ("watch",), "seconds": ("watch",), "plot": ("watch",)}
 
 
 def arguments(parser):
@@ -33,6 +34,8 @@ def arguments(parser):
                         "or G behind it (default: as it is)")
     parser.add_argument("--policy", choices=setcache.POLICIES,
                         help="on: which page of a set goes (default: as it is)")
+    parser.add_argument("--numa", choices=setcache.NUMA, help="on: spread memory over the nodes, "
+                        "or by the hash, or let nodes ask each other (default: as it is)")
     actions.add_watch(parser, "hit ratio, rates and pressure")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -58,8 +61,8 @@ def choice(args):
     now = policy.current("setcache/mode")
     mode = args.mode or (now if now in setcache.MODES else "random")
     size = str(mebibytes(args.size)) if args.size is not None else None
-    pairs = [("setcache/policy", args.policy), ("setcache/size_mib", size),
-             ("setcache/mode", mode)]
+    pairs = [("setcache/policy", args.policy), ("setcache/numa", args.numa),
+             ("setcache/size_mib", size), ("setcache/mode", mode)]
     return [(f, v) for f, v in pairs if v is not None and policy.current(f) != v]
 
 

@@ -9,6 +9,7 @@ FOLDER = f"{policy.SYSFS}/setcache"
 DEBUG = "/sys/kernel/debug/mcube/setcache"
 POLICIES = ("lru", "lfu", "nrlfu", "s3fifo")
 MODES = ("random", "all")
+NUMA = ("interleave", "hash-home", "message")
 QUANTILES = (0, 5, 25, 50, 75, 95, 100)
 HOTTEST = 8
 
@@ -54,6 +55,17 @@ def quantiles(values):
     return {q: values[round((len(values) - 1) * q / 100)] for q in QUANTILES}
 
 
+def nodes(rows):
+    """A row for each node that has sets: its number, sets, pages, pages that lie elsewhere."""
+    out = {}
+    for r in rows or ():
+        node = out.setdefault(r["node"], {"node": r["node"], "sets": 0, "resident": 0, "away": 0})
+        node["sets"] += 1
+        node["resident"] += r["resident"]
+        node["away"] += r["away"]
+    return [out[n] for n in sorted(out)]
+
+
 def pressure(rows, before=None):
     """How evenly sets are in demand, since an earlier look or since the sets exist."""
     if not rows:
@@ -78,4 +90,4 @@ def look():
     out["size_mib"] = host.number(f"{FOLDER}/size_mib", 0)
     hits, fills = counters.get("hits", 0), counters.get("fills", 0)
     return out | {"counters": counters, "hit_ratio": ratio(hits, hits + fills),
-                  "pressure": pressure(rows)}, rows
+                  "pressure": pressure(rows), "nodes": nodes(rows)}, rows

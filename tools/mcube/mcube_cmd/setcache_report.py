@@ -2,7 +2,7 @@
 """What mcube setcache prints and draws."""
 
 from . import picture
-from .setcache import QUANTILES, pressure, ratio, since
+from .setcache import QUANTILES, nodes, pressure, ratio, since
 from .term import print_table
 
 BINS = 8
@@ -19,6 +19,10 @@ COUNTERS = {
     "killed": "pages that left their set, as the file changed",
     "errors": "pages that the device could not read",
     "reclaimed": "pages given back as memory was short",
+    "remote": "pages of reads that were in a set on another node",
+    "messages": "messages to workers of other nodes",
+    "bundles": "times that a worker took what had come",
+    "fallbacks": "pages looked up on another node without a message",
     "pages": "pages that the sets have now, with data or empty",
 }
 
@@ -70,10 +74,16 @@ def show_sets(rows, before):
                  for r in p["hottest"]], 0)
 
 
+def show_nodes(rows):
+    """Where sets and pages lie."""
+    print_table(["node", "sets", "pages", "on other nodes"],
+                [[n["node"], n["sets"], n["resident"], n["away"]] for n in nodes(rows)], 0)
+
+
 def show_status(data, rows, before=None, hidden=None):
     """Everything for people; before: (seconds ago, data, rows) of the last look."""
     print(f"page sets are {'off' if data['mode'] == 'off' else 'on'}: mode {data['mode']}, "
-          f"policy {data['policy']}, size {data['size_mib']:,} MiB")
+          f"policy {data['policy']}, numa {data['numa']}, size {data['size_mib']:,} MiB")
     ago, old, old_rows = before or (None, None, None)
     line = f"hit ratio: {percent(data['hit_ratio'])} since the module was loaded"
     if old:
@@ -86,6 +96,9 @@ def show_status(data, rows, before=None, hidden=None):
         print(f"note: {hidden}; {hidden.advice}")
     elif rows:
         show_sets(rows, old_rows)
+        if len(nodes(rows)) > 1:
+            print()
+            show_nodes(rows)
     elif data["mode"] == "off":
         print("no sets: 'mcube setcache on' makes them")
     print()

@@ -12,8 +12,8 @@ from unittest import mock
 import fake
 from mcube_cmd import policy, setcache, setcache_report
 
-HEAD = "set resident filling pinned fills again\n"
-SETS = HEAD + "0 16 1 2 40 10\n1 16 0 0 20 0\n2 12 0 0 12 0\n3 16 0 1 48 20\n"
+HEAD = "set resident filling pinned fills again node away\n"
+SETS = HEAD + "0 16 1 2 40 10 0 0\n1 16 0 0 20 0 1 0\n2 12 0 0 12 0 0 16\n3 16 0 1 48 20 1 1\n"
 
 
 class Setcache(fake.Case):
@@ -112,7 +112,7 @@ class Setcache(fake.Case):
                          (30, 12, 48, [3, 0, 1, 2]))
         for name in ("hits", "fills"):
             self.root.put(f"{fake.SYSFS}/setcache/stats/{name}", "0\n")
-        self.seen(HEAD + "0 0 0 0 0 0\n")
+        self.seen(HEAD + "0 0 0 0 0 0 0 0\n")
         data = json.loads(self.mcube_says("setcache", "--json")[1])
         self.assertEqual((data["hit_ratio"], data["pressure"]["again_share"]), (None, None))
         self.seen(HEAD)
@@ -125,10 +125,27 @@ class Setcache(fake.Case):
         status, out, _ = self.mcube_says("setcache")
         self.assertEqual(status, 0)
         self.assertLessEqual(max(map(len, out.splitlines())), 100)
-        for text in ("mode random, policy s3fifo, size 64 MiB", "hit ratio: 75.0%",
+        for text in ("mode random, policy s3fifo, numa interleave", "hit ratio: 75.0%",
                      "1 fills in flight", "(25.0%)", "bypassed"):
             self.assertIn(text, out)
         self.assertRegex(out, r"\n +3 +16 +0 +1 +48 +20\n")
+        self.assertRegex(out, r"\n +0 +2 +28 +16\n +1 +2 +32 +1\n")
+        # A machine with one node needs no such table.
+        self.seen(HEAD + "0 16 0 0 9 0 0 0\n")
+        self.assertNotIn("on other nodes", self.mcube_says("setcache")[1])
+
+    def test_numa(self):
+        """The use of nodes is set before the mode, and shown."""
+        data = json.loads(self.mcube_says("setcache", "on", "--numa", "message", "--json")[1])
+        self.assertEqual([c["file"] for c in data["changed"]], ["setcache/numa", "setcache/mode"])
+        self.seen()
+        self.assertIn("numa message", self.mcube_says("setcache")[1])
+        data = json.loads(self.mcube_says("setcache", "--json")[1])
+        self.assertEqual((data["numa"], data["nodes"][1]), (
+            "message", {"node": 1, "sets": 2, "resident": 32, "away": 1}))
+        status, _, err = self.mcube_says("setcache", "on", "--numa", "hash")
+        self.assertEqual(status, 2)
+        self.assertIn("hash-home", err)
 
     def test_histogram(self):
         """Each value is in one bin; a single value has one bin."""

@@ -78,6 +78,7 @@ const char * const input_rocs[] = {
 const char * const input_setcache[] = {
 	MCUBE_SETCACHE "mode",
 	MCUBE_SETCACHE "policy",
+	MCUBE_SETCACHE "numa",
 	MCUBE_SETCACHE "size_mib",
 	NULL
 };

@@ -21,6 +21,12 @@ static const char * const bad_policy[] = {
 	" lru", "lru ", "lru\n\n", "none", "\xff", NULL
 };
 
+static const char * const bad_numa[] = {
+	"\n", " ", "0", "1", "interleave hash-home", "Interleave", "interleaved", "[message]",
+	"hash", "home", "hash_home", "hash-homes", "messages", " message", "message ",
+	"message\n\n", "off", "none", "\xff", NULL
+};
+
 static const char * const bad_size[] = {
 	"0", "65536", "1048576", "2147483648", "4294967295", NULL
 };
@@ -79,6 +85,19 @@ TEST_F_TIMEOUT(setcache_input, policy, 120)
 	EXPECT_EQ(0, input_refused_forms(path, "nrlfu"));
 	expect_words(_metadata, path, "lru", "[lru] lfu nrlfu s3fifo");
 	expect_words(_metadata, path, "lfu", "lru [lfu] nrlfu s3fifo");
+}
+
+TEST_F_TIMEOUT(setcache_input, numa, 120)
+{
+	const char *path = MCUBE_SETCACHE "numa";
+
+	EXPECT_EQ(0, input_refused(path, bad_numa));
+	EXPECT_EQ(0, input_refused_forms(path, "hash-home"));
+	expect_words(_metadata, path, "message", "interleave hash-home [message]");
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
+	EXPECT_EQ(0, input_refused(path, bad_numa));
+	expect_words(_metadata, path, "hash-home", "interleave [hash-home] message");
+	expect_words(_metadata, path, "interleave", "[interleave] hash-home message");
 }
 
 TEST_F_TIMEOUT(setcache_input, size, 120)

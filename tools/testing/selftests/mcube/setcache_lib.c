@@ -50,6 +50,7 @@ int setcache_defaults(void)
 		mcube_write(SETCACHE_SKIP, "0");
 	return mcube_write(MCUBE_SETCACHE "mode", "off") ?:
 	       mcube_write(MCUBE_SETCACHE "policy", "s3fifo") ?:
+	       mcube_write(MCUBE_SETCACHE "numa", "interleave") ?:
 	       mcube_write(MCUBE_SETCACHE "size_mib", "64");
 }
 

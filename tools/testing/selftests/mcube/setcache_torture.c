@@ -5,8 +5,8 @@
  * Processes write pages with stamps: buffered, direct, asynchronous direct, through a
  * mapping.  A process truncates, punches, zeroes and collapses.  Others read through
  * page sets, through the page cache, without waiting, and through a mapping.  One drops
- * caches and changes the advice, the mode, the policy and the size, and unloads the
- * module.
+ * caches and changes the advice, the mode, the policy, the use of nodes and the size, and
+ * unloads the module.
  *
  * The same load has to find old data where a hook is left out (CONFIG_MCUBE_SETCACHE_BREAK).
  *
@@ -335,11 +335,12 @@ static void disturb(struct worker *w)
 {
 	static const char * const modes[] = { "random", "all", "random", "off" };
 	static const char * const policies[] = { "lru", "lfu", "nrlfu", "s3fifo" };
+	static const char * const uses[] = { "interleave", "hash-home", "message", "message" };
 	static const char * const sizes[] = { "1", "2", "3", "64" };
 	static const char * const caches[] = { "1", "2" };
 
 	usleep(draw(w, 30000));
-	switch (draw(w, 8)) {
+	switch (draw(w, 9)) {
 	case 0:
 		/* The pages of all files, or memory of the sets. */
 		mcube_write("/proc/sys/vm/drop_caches", caches[draw(w, 2)]);
@@ -366,6 +367,9 @@ static void disturb(struct worker *w)
 		if (!draw(w, 8))
 			reload(w->t);
 		mcube_write(MCUBE_SETCACHE "mode", "random");
+		break;
+	case 7:
+		mcube_write(MCUBE_SETCACHE "numa", uses[draw(w, 4)]);
 		break;
 	default:
 		fsync(w->fd);
