@@ -325,8 +325,8 @@ def rocs(data):
         out += ["``--part loads``: loads with the memory behaviour of the programs of the paper.",
                 table(rows["loads"], {"load": "load"} | gains),
                 "*pages*: of the profile; *rank corr*: of the sampled miss rates with the rates "
-                "that the model counts;\n*limit*: that of an unbiased sampler with as many samples; "
-                "*overhead*: of sampling;\n*gap*: of the coarse search "
+                "that the model counts;\n*limit*: that of an unbiased sampler with as many "
+                "samples; *overhead*: of sampling;\n*gap*: of the coarse search "
                 "to the best static choice; *polluters*: share of the pages that moved.",
                 table(rows["loads"], {
                     "load": "load", "pages": lambda r: share(r, "truth", "pages"),
