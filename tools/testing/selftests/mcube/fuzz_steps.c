@@ -86,6 +86,7 @@ static const char * const models[] = { "histogram", "belady", NULL };
 static const char * const min_runs[] = { "1", "8", "4096", NULL };
 static const char * const read_modes[] = { "off", "random", "all", "all", NULL };
 static const char * const policies[] = { "lru", "lfu", "nrlfu", "s3fifo", NULL };
+static const char * const numa_modes[] = { "interleave", "hash-home", "message", NULL };
 static const char * const sizes[] = { "1", "2", "3", "8", NULL };
 
 static const char * const no_order[] = { "8", "11", "64", "4294967295", NULL };
@@ -147,6 +148,7 @@ static const struct control {
 	{ MCUBE_UBM "guard", 1, NULL, NULL, switches, input_bad_switch, 0 },
 	{ MCUBE_SETCACHE "mode", 4, NULL, NULL, read_modes, no_choice, ERROR(ENOMEM) },
 	{ MCUBE_SETCACHE "policy", 1, NULL, NULL, policies, no_choice, 0 },
+	{ MCUBE_SETCACHE "numa", 1, NULL, NULL, numa_modes, no_choice, ERROR(ENOMEM) },
 	{ MCUBE_SETCACHE "size_mib", 2, NULL, NULL, sizes, no_size, ERROR(ENOMEM) },
 	/* With the events as after loading, on a machine without PMU: ENXIO. */
 	{ MCUBE_ROCS "enabled", 4, MCUBE_ALLOC "enabled", "1", switches,
