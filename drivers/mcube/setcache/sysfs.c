@@ -39,6 +39,15 @@ static const char * const numa_names[] = {
 	[SETCACHE_MESSAGE]	= "message",
 };
 
+/* Say what to do if the pool that a write to @file needs could not be made. */
+static int pool_made(const char *file, int ret)
+{
+	if (ret == -ENOMEM)
+		pr_warn_ratelimited("setcache/%s: no memory for %u MiB: write less to setcache/size_mib\n",
+				    file, READ_ONCE(setcache_config.size));
+	return ret;
+}
+
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return mcube_show_choice(buf, mode_names, ARRAY_SIZE(mode_names),
@@ -48,17 +57,13 @@ static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr, char
 static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t count)
 {
-	int mode = mcube_parse_choice(buf, count, mode_names, ARRAY_SIZE(mode_names)), ret;
+	int mode = mcube_parse_choice(buf, count, mode_names, ARRAY_SIZE(mode_names));
 
 	if (mode < 0) {
 		pr_warn_ratelimited("setcache/mode: expected off, random or all\n");
 		return mode;
 	}
-	ret = setcache_set_mode(mode);
-	if (ret == -ENOMEM)
-		pr_warn_ratelimited("setcache/mode: no memory for %u MiB: write less to setcache/size_mib\n",
-				    READ_ONCE(setcache_config.size));
-	return ret ?: count;
+	return pool_made("mode", setcache_set_mode(mode)) ?: count;
 }
 
 static ssize_t policy_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -90,17 +95,13 @@ static ssize_t numa_show(struct kobject *kobj, struct kobj_attribute *attr, char
 static ssize_t numa_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t count)
 {
-	int numa = mcube_parse_choice(buf, count, numa_names, ARRAY_SIZE(numa_names)), ret;
+	int numa = mcube_parse_choice(buf, count, numa_names, ARRAY_SIZE(numa_names));
 
 	if (numa < 0) {
 		pr_warn_ratelimited("setcache/numa: expected interleave, hash-home or message\n");
 		return numa;
 	}
-	ret = setcache_set_numa(numa);
-	if (ret == -ENOMEM)
-		pr_warn_ratelimited("setcache/numa: no memory for %u MiB: write less to setcache/size_mib\n",
-				    READ_ONCE(setcache_config.size));
-	return ret ?: count;
+	return pool_made("numa", setcache_set_numa(numa)) ?: count;
 }
 
 static ssize_t size_mib_show(struct kobject *kobj, struct kobj_attribute *attr,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is on a disk after the power was cut: a writer and a check of what it left.
+ * A writer whose power is cut, and a check of what it left on the disk.
  *
  *   setcache_power write DIR SEED CUT      writes until killed; prints "synced DIR N" when
  *                                          operation N is on the disk, and once after
