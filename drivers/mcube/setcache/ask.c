@@ -44,6 +44,7 @@
 #include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/minmax.h>
+#include <linux/nodemask.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -182,20 +183,19 @@ void setcache_workers_stop(void)
 /**
  * setcache_workers_start() - nodes can be asked
  *
- * Nodes without CPUs have no worker.
+ * Nodes without memory have no sets, and nodes without CPUs have no worker.
  *
- * Context: process, sleeps; the pool is there.
+ * Context: process, sleeps.
  * Return: 0, -ENOMEM or -EINTR; there are no workers after an error.
  */
 int setcache_workers_start(void)
 {
-	unsigned int i;
-	int ret;
+	int nid, ret;
 
-	for (i = 0; i < setcache_nodes.nr; i++) {
-		if (cpumask_empty(cpumask_of_node(setcache_nodes.nid[i])))
+	for_each_node_state(nid, N_MEMORY) {
+		if (cpumask_empty(cpumask_of_node(nid)))
 			continue;
-		ret = start_worker(setcache_nodes.nid[i]);
+		ret = start_worker(nid);
 		if (ret) {
 			setcache_workers_stop();
 			return ret;

@@ -53,33 +53,22 @@ static int switch_on(void)
 	return ret;
 }
 
-/* There was a pool, so there is memory for a small one at least; it grows step by step. */
-static void switch_on_again(void)
-{
-	if (setcache_pool_restore(setcache_config.size * SETCACHE_SETS_PER_MIB,
-				  has_homes(setcache_config.numa))) {
-		setcache_config.mode = SETCACHE_OFF;
-		return;
-	}
-	/* Without workers readers look up themselves, and are counted as fallbacks. */
-	if (setcache_config.numa == SETCACHE_MESSAGE)
-		setcache_workers_start();
-	mcube_setcache_open(&engine);
-	setcache_reclaim_regrow();
-}
-
 static int replace(enum setcache_numa numa)
 {
-	enum setcache_numa old = setcache_config.numa;
-	int ret;
+	int ret = numa == SETCACHE_MESSAGE ? setcache_workers_start() : 0;
 
-	switch_off();
-	WRITE_ONCE(setcache_config.numa, numa);
-	ret = switch_on();
-	if (ret) {
-		WRITE_ONCE(setcache_config.numa, old);
-		switch_on_again();
-	}
+	if (ret)
+		return ret;
+	mcube_setcache_shut();
+	ret = setcache_pool_replace(setcache_config.size * SETCACHE_SETS_PER_MIB,
+				    has_homes(numa));
+	if (ret)
+		setcache_reclaim_regrow();
+	else
+		WRITE_ONCE(setcache_config.numa, numa);
+	if (setcache_config.numa != SETCACHE_MESSAGE)
+		setcache_workers_stop();
+	mcube_setcache_open(&engine);
 	return ret;
 }
 
@@ -147,8 +136,8 @@ void setcache_set_policy(enum setcache_policy policy)
  * Between the modes with homes, pages stay in their sets.  Otherwise all sets are new.
  *
  * Context: process, sleeps.
- * Return: 0; -ENOMEM or -EINTR.  After an error it is as before, but the sets are empty and
- * get their size step by step; if there is not even memory for 8 sets, the mode is off.
+ * Return: 0; -ENOMEM or -EINTR.  After an error it is as before, but new sets are not made:
+ * the pool has 8 empty sets then, and gets its size step by step.
  */
 int setcache_set_numa(enum setcache_numa numa)
 {

@@ -160,7 +160,7 @@ int setcache_pool_init(void);
 void setcache_pool_exit(void);
 u32 setcache_pool_max(void);
 int setcache_pool_create(u32 nr, bool homes);
-int setcache_pool_restore(u32 nr, bool homes);
+int setcache_pool_replace(u32 nr, bool homes);
 int setcache_pool_resize(u32 nr);
 u32 setcache_pool_nr(void);
 long setcache_pool_take(unsigned long sets);

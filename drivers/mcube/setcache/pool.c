@@ -51,6 +51,12 @@ static struct kmem_cache *segments;
 /* Sets that there shall be, and that there were when settle() ran last. */
 static u32 wanted, settled;
 
+/* A list of segments, and its length. */
+struct list {
+	void **segment;
+	u32 length;
+};
+
 static void lock_of_group(struct setcache_set *set)
 	__acquires(&setcache_slot(set)->lock)
 {
@@ -262,20 +268,26 @@ static void shrink(u32 nr)
 	}
 }
 
-static void free_all(void)
+static void free_segments(u32 first)
 {
 	u32 i;
 
 	/* Reclaim may have left pages in sets beyond the last one. */
-	for (i = 0; i < setcache_table.nr_segments << SETCACHE_HOME_SHIFT; i++)
+	for (i = first << SETCACHE_HOME_SHIFT;
+	     i < setcache_table.nr_segments << SETCACHE_HOME_SHIFT; i++)
 		free_pages_of(setcache_table_set_at(&setcache_table, i));
-	for (i = 0; i < setcache_table.nr_segments; i++)
+	for (i = first; i < setcache_table.nr_segments; i++)
 		kmem_cache_free(segments, setcache_table.segment[i]);
-	kvfree(setcache_table.segment);
 	WRITE_ONCE(setcache_table.nr, 0);
 	setcache_table.nr_segments = 0;
 	settled = 0;
 	wanted = 0;
+}
+
+static void free_all(void)
+{
+	free_segments(0);
+	kvfree(setcache_table.segment);
 }
 
 /**
@@ -288,23 +300,33 @@ u32 setcache_pool_max(void)
 	return min(totalram_pages() / 2 / SETCACHE_WAYS, U32_MAX / 4);
 }
 
-static int create(u32 nr, bool homes)
+static void begin(const struct list *list, bool homes)
 {
 	struct setcache_layout layout = {
 		.stride = sizeof(struct setcache_slot),
 		.offset = offsetof(struct setcache_slot, set),
 		.segment_shift = SETCACHE_HOME_SHIFT,
-		.max_segments = DIV_ROUND_UP(setcache_pool_max(), 1U << SETCACHE_HOME_SHIFT),
+		.max_segments = list->length,
+		.segment = list->segment,
+	};
+
+	setcache_nodes_choose(homes);
+	layout.homes = homes ? setcache_nodes.nr : 0;
+	setcache_table_init(&setcache_table, &layout, &locks, get_random_u64());
+}
+
+static int create(u32 nr, bool homes)
+{
+	struct list new = {
+		.length = DIV_ROUND_UP(setcache_pool_max(), 1U << SETCACHE_HOME_SHIFT),
 	};
 	unsigned int i;
 	int ret;
 
-	layout.segment = kvcalloc(layout.max_segments, sizeof(void *), GFP_KERNEL);
-	if (!layout.segment)
+	new.segment = kvcalloc(new.length, sizeof(void *), GFP_KERNEL);
+	if (!new.segment)
 		return -ENOMEM;
-	setcache_nodes_choose(homes);
-	layout.homes = homes ? setcache_nodes.nr : 0;
-	setcache_table_init(&setcache_table, &layout, &locks, get_random_u64());
+	begin(&new, homes);
 	ret = add_segment();
 	for (i = 0; !ret && i < setcache_table.nr; i++)
 		ret = give_pages(i, AS_WRITTEN);
@@ -312,6 +334,8 @@ static int create(u32 nr, bool homes)
 		ret = grow(nr, AS_WRITTEN);
 	if (ret)
 		free_all();
+	else
+		wanted = nr;
 	return ret;
 }
 
@@ -325,34 +349,66 @@ static int create(u32 nr, bool homes)
  */
 int setcache_pool_create(u32 nr, bool homes)
 {
-	int ret;
-
 	guard(mutex)(&setcache_table_lock);
-	ret = create(nr, homes);
-	if (!ret)
-		wanted = nr;
-	return ret;
+	return create(nr, homes);
+}
+
+/* A segment without files, which has its pages still. */
+static void clear_segment(struct segment *segment)
+{
+	struct folio *page[SETCACHE_WAYS];
+	unsigned int i, way;
+
+	for (i = 0; i < ARRAY_SIZE(segment->slot); i++) {
+		struct setcache_set *set = &segment->slot[i].set;
+
+		for (way = 0; way < SETCACHE_WAYS; way++)
+			page[way] = set->entry[way].page;
+		setcache_set_init(set);
+		for (way = 0; way < SETCACHE_WAYS; way++)
+			set->entry[way].page = page[way];
+	}
 }
 
 /**
- * setcache_pool_restore() - make the smallest pool, which is to grow again
- * @nr: number of sets that it shall have, as for setcache_pool_create().
+ * setcache_pool_replace() - make a pool instead of the pool that is there
+ * @nr: as for setcache_pool_create().
  * @homes: sets have homes.
  *
- * No signal interrupts it.  Call setcache_reclaim_regrow() next.
+ * All pages go.  The old pool leaves what the smallest pool takes.  So there is a pool after
+ * an error as well: it has its homes as before, and grows to its size from free memory.  Its
+ * first pages may lie on other nodes than the mode says.  Call setcache_reclaim_regrow() then.
  *
  * Context: process, sleeps; no task is in the engine.
- * Return: 0 or -ENOMEM; there is no pool after an error.
+ * Return: 0, -ENOMEM, or -EINTR.
  */
-int setcache_pool_restore(u32 nr, bool homes)
+int setcache_pool_replace(u32 nr, bool homes)
 {
+	bool old_homes = setcache_nodes.homes;
+	struct segment *first;
+	struct list old;
+	unsigned int i;
+	u32 old_nr;
 	int ret;
 
 	guard(mutex)(&setcache_table_lock);
-	/* So few sets that grow() does not look for signals. */
-	ret = create(SETCACHE_GROUP, homes);
-	if (!ret)
-		wanted = nr;
+	old_nr = wanted;
+	old.segment = setcache_table.segment;
+	old.length = setcache_table.max_segments;
+	first = old.segment[0];
+	free_segments(1);
+	ret = create(nr, homes);
+	if (!ret) {
+		for (i = 0; i < ARRAY_SIZE(first->slot); i++)
+			free_pages_of(&first->slot[i].set);
+		kmem_cache_free(segments, first);
+		kvfree(old.segment);
+		return 0;
+	}
+	clear_segment(first);
+	begin(&old, old_homes);
+	setcache_table_add_segment(&setcache_table, first);
+	wanted = old_nr;
 	return ret;
 }
 

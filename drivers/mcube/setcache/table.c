@@ -7,7 +7,8 @@
  * The table grows by one set at a time, and only the sets beside the new set lose
  * pages.  With plain linear hashing a set that has been split has half as many pages
  * to serve as a set that has not: of two sets, one is short of room while the other
- * has too much.  So sets are split in groups, from 4 to 5 sets, then 6, 7 and 8:
+ * has too much.  So sets are split in groups, from 8 sets to 9, then 10, up to 16.  The
+ * picture has groups of 4, to be small:
  *
  *   group 0      group 1      group 2      group 3
  *   a b c d      e f g h      i j k l      m n o p       16 sets
@@ -18,18 +19,18 @@
  *   a b c d++++  ...                                     29 sets
  *   a b c d|++++ e f g h|++++ i j k l|++++ m n o p|++++  32 sets: 8 groups of 4
  *
- * So a set has at most 5/4 as many pages to serve as another set.
+ * So a set has at most 9/8 as many pages to serve as another set.
  *
  * The upper bits of the hash name the group.  The bits that follow, as a fraction x of 1,
- * name the position in the group: floor(x * sets of the group).  When the groups have 8
+ * name the position in the group: floor(x * sets of the group).  When the groups have 16
  * sets each, the next upper bits of the hash are the positions, so the group may
- * be taken for 2 groups of 4.  When a group grows, a page stays in its position or goes
+ * be taken for 2 groups of 8.  When a group grows, a page stays in its position or goes
  * to the next one; when it shrinks, it stays or goes to the one before.
  *
- * Sets are numbered as they come in.  Position 4 or more of a group came in when there
+ * Sets are numbered as they come in.  Position 8 or more of a group came in when there
  * were as many groups as now, and has the number position * groups + group.  Positions
- * 0 to 3 of an even group are those of a group of half the number; of an odd group
- * they are positions 4 to 7 of a group of half the number, which came in then.
+ * 0 to 7 of an even group are those of a group of half the number; of an odd group
+ * they are positions 8 to 15 of a group of half the number, which came in then.
  *
  * What covers what:
  *

@@ -5,6 +5,7 @@
  */
 
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -55,6 +56,7 @@ FIXTURE_SETUP(setcache_numa)
 
 FIXTURE_TEARDOWN_PARENT(setcache_numa)
 {
+	mcube_faults("0");
 	EXPECT_EQ(0, setcache_end(&self->setup));
 }
 
@@ -171,6 +173,54 @@ TEST_F_TIMEOUT(setcache_numa, pages_stay_where_homes_stay, 120)
 	ASSERT_EQ(0, start("interleave"));
 	ASSERT_EQ(0, wrong(self->fd, self->buf, 1, 0));
 	EXPECT_EQ(fills + (long)PAGES, setcache_stat("fills"));
+}
+
+/* Write with failing allocations; the file is open, as to open it may fail too. */
+static int write_failing(int fail, int fd, const char *text, const char *probability)
+{
+	int ret;
+
+	mcube_faults(probability);
+	if (pwrite(fail, "1", 1, 0) != 1)
+		return 1;
+	ret = pwrite(fd, text, strlen(text), 0) < 0 ? -errno : 0;
+	return pwrite(fail, "0", 1, 0) == 1 ? ret : 1;
+}
+
+TEST_F_TIMEOUT(setcache_numa, refused_change_changes_nothing, 180)
+{
+	static const char * const probability[] = { "0", "1", "30" };
+	int i, m, ret, now = 0, refused = 0, accepted = 0, fail, fd;
+	char text[64], chosen[64];
+
+	fail = open(MCUBE_FAIL, O_WRONLY | O_CLOEXEC);
+	if (fail < 0)
+		SKIP(return, "allocations cannot be made to fail");
+	fd = open(MCUBE_SETCACHE "numa", O_WRONLY | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, start(modes[0]));
+	for (i = 0; i < 60; i++) {
+		m = (now + 1 + i / 3 % 2) % 3;
+		ret = write_failing(fail, fd, modes[m], probability[i % 3]);
+		ASSERT_TRUE(!ret || ret == -ENOMEM)
+			TH_LOG("%s: %d", modes[m], ret);
+		refused += !!ret;
+		accepted += !ret;
+		if (!ret)
+			now = m;
+		ASSERT_LT(0, mcube_read(MCUBE_SETCACHE "numa", text, sizeof(text)));
+		snprintf(chosen, sizeof(chosen), "[%s]", modes[now]);
+		ASSERT_NE(NULL, strstr(text, chosen))
+			TH_LOG("%s, not %s", text, chosen);
+		ASSERT_LT(0, mcube_read(MCUBE_SETCACHE "mode", text, sizeof(text)));
+		ASSERT_NE(NULL, strstr(text, "[random]"))
+			TH_LOG("%s to %s gave %d: %s", modes[now], modes[m], ret, text);
+		ASSERT_EQ(0, wrong(self->fd, self->buf, 1, 0));
+	}
+	mcube_faults("0");
+	TH_LOG("%d refused, %d accepted", refused, accepted);
+	EXPECT_LT(5, refused);
+	EXPECT_LT(5, accepted);
 }
 
 TEST_F_TIMEOUT(setcache_numa, reads_that_may_not_wait_ask_nobody, 120)
