@@ -34,6 +34,7 @@ from pathlib import Path
 from lib import modelled, ui
 from lib.initramfs import Initramfs
 from lib.races import Races
+from lib.stuck import stuck
 from lib.ui import BUILD, Failure
 
 SPLAT = re.compile(
@@ -83,7 +84,10 @@ class Result:
         if self.splats:
             return f"kernel splat: {self.splats[0]} ({len(self.splats)} in all)"
         if self.timed_out:
-            return f"no end after {self.seconds:.0f} s"
+            tasks = stuck(self.console.read_text("utf-8").splitlines()) if self.console else []
+            said = self.output.strip().rsplit("\n", 1)[-1]
+            return f"no end after {self.seconds:.0f} s; last output: {said or 'none'}; " \
+                f"tasks: {'; '.join(tasks) or 'none'}"
         if self.status is None:
             return "the guest died before the script ended"
         if self.status == 0:
@@ -201,6 +205,8 @@ class Guest:
         self.root.text("guest/run", text, 0o755)
         self.root.text("guest/env", "".join(
             f"export {k}={shlex.quote(str(v))}\n" for k, v in (env or {}).items()))
+        # Time for the list of tasks to come out before the guest is killed.
+        self.root.text("guest/patience", f"{max(timeout - 20, timeout / 2):.0f}\n")
         result = Result()
         result.console = keep / "console.log"
         with tempfile.TemporaryDirectory(prefix="mcube-") as tmp:

@@ -261,9 +261,16 @@ static void wake_up(int sig)
 {
 }
 
+/*
+ * Again every 100 ms: a write that waits for the hotplug lock is restarted after a signal,
+ * and then tries without end to empty a block that has a page which cannot move.
+ */
 static void signal_in(unsigned int usec)
 {
-	struct itimerval t = { .it_value = { .tv_usec = usec } };
+	struct itimerval t = {
+		.it_value = { .tv_usec = usec },
+		.it_interval = { .tv_usec = usec ? 100000 : 0 },
+	};
 
 	setitimer(ITIMER_REAL, &t, NULL);
 }
