@@ -134,18 +134,19 @@ void dram_serve(struct dram *d, struct dram_done *done)
  * @cpu:	CPU that it is charged to
  * @awaited:	the CPU waits for the data
  * @tag:	number that the CPU knows it by, if @awaited
+ * @slot:	slot in the CPU's table of arriving lines, 0 for none
  *
  * At most @d->room requests may be pending.
  */
 void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
-		 bool awaited, uint32_t tag)
+		 bool awaited, uint32_t tag, unsigned int slot)
 {
 	struct dram_request *r = &d->pending[d->nr++];
 
 	*r = (struct dram_request){
 		.arrival = arrival, .row = address_row(d->map, address),
 		.bank = address_bank(d->map, address), .cpu = cpu, .tag = tag,
-		.awaited = awaited,
+		.slot = slot, .awaited = awaited,
 	};
 	if (starts(d, r) < d->next)
 		d->next = starts(d, r);

@@ -23,7 +23,7 @@
 #include "../../../drivers/mcube/sim/shm.h"
 
 #define DRAM_PENDING	64		/* where CPUs wait for each request */
-#define DRAM_MAX_PENDING (DRAM_PENDING + SIM_MAX_CPUS * MAX_MISSES)
+#define DRAM_MAX_PENDING (DRAM_PENDING + SIM_MAX_CPUS * (MAX_MISSES + MAX_UNDER_WAY))
 #define DRAM_NEVER	UINT64_MAX
 
 enum row { ROW_HIT, ROW_EMPTY, ROW_CONFLICT };
@@ -35,6 +35,7 @@ enum row { ROW_HIT, ROW_EMPTY, ROW_CONFLICT };
  * @bank:	its bank, over all channels
  * @cpu:	CPU that it is charged to
  * @tag:	number that the CPU knows it by, if @awaited
+ * @slot:	slot in the CPU's table of arriving lines, 0 for none
  * @awaited:	the CPU waits for the data
  */
 struct dram_request {
@@ -43,6 +44,7 @@ struct dram_request {
 	unsigned int bank;
 	unsigned int cpu;
 	uint32_t tag;
+	unsigned int slot;
 	bool awaited;
 };
 
@@ -88,7 +90,7 @@ void dram_init(struct dram *d, const struct address_map *map);
 void dram_clear(struct dram *d);
 void dram_clamp(struct dram *d, uint64_t now);
 void dram_submit(struct dram *d, uint64_t address, uint64_t arrival, unsigned int cpu,
-		 bool awaited, uint32_t tag);
+		 bool awaited, uint32_t tag, unsigned int slot);
 void dram_serve(struct dram *d, struct dram_done *done);
 
 #endif

@@ -55,6 +55,7 @@ static const struct key {
 	KEY("llc.hash", MASKS, llc_hash),
 	KEY("prefetch.kind", PREFETCH, prefetch),
 	KEY("prefetch.degree", NUMBER, prefetch_degree),
+	KEY("prefetch.under_way", NUMBER, under_way),
 	KEY("dram.banks", MASKS, dram_banks),
 	KEY("dram.channels", MASKS, dram_channels),
 	KEY("dram.table", TABLE, dram_table),
@@ -255,6 +256,8 @@ const char *machine_check(struct machine *m)
 		return "latency: an outer level must not be faster than an inner level";
 	if (m->prefetch_degree > MAX_DEGREE)
 		return "prefetch.degree: at most 16";
+	if (m->under_way > MAX_UNDER_WAY)
+		return "prefetch.under_way: at most 64";
 	if (!m->llc_slices || m->llc.sets % m->llc_slices)
 		return "llc.slices does not divide the sets";
 	if (m->llc_slices > 1u << m->llc_hash.nr)

@@ -13,6 +13,7 @@
 #define MAX_TABLE	64
 #define MAP_TEXT	256
 #define MAX_DEGREE	16
+#define MAX_UNDER_WAY	64
 #define MAX_MISSES	32
 #define MAX_WINDOW	4096
 
@@ -73,6 +74,8 @@ struct masks {
  * @llc_hash:	parities that choose the slice, modulo @llc_slices
  * @prefetch:	enum prefetch, of the last level
  * @prefetch_degree: lines that the prefetcher fetches ahead
+ * @under_way:	lines of a CPU on their way from DRAM at which its prefetcher pauses; 0: a
+ *		prefetched line is there at once
  * @dram_banks:	parities that choose the bank within a channel
  * @dram_channels: parities that choose the channel, if @dram_table is empty
  * @dram_table:	channels of successive granules, repeated periodically
@@ -105,6 +108,7 @@ struct machine {
 	struct masks llc_hash;
 	unsigned int prefetch;
 	uint64_t prefetch_degree;
+	uint64_t under_way;
 	struct masks dram_banks;
 	struct masks dram_channels;
 	unsigned int dram_table_len;

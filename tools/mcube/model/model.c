@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arriving.h"
 #include "coherence.h"
 #include "overlap.h"
 
@@ -62,6 +63,8 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 		    (machine->l2.size && !cache_init(&v->l2, &m->machine.l2)))
 			return false;
 		if (machine->misses > 1 && !overlap_init(m, v))
+			return false;
+		if (arriving(m) && !arriving_init(m, v))
 			return false;
 		vcpu_forget(v);
 	}
@@ -121,6 +124,7 @@ void model_free(struct model *m)
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		free(m->vcpu[i].queue);
 		free(m->vcpu[i].flight);
+		free(m->vcpu[i].arriving);
 		cache_free(&m->vcpu[i].l1);
 		cache_free(&m->vcpu[i].l2);
 	}
@@ -139,6 +143,7 @@ void model_clear(struct model *m)
 	model_weave(m, true);
 	cache_clear(&m->llc);
 	dram_clear(&m->dram);
+	arriving_clear(m);
 	coherence_clear(m);
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		struct vcpu *v = &m->vcpu[i];

@@ -10,7 +10,8 @@
  *	       \          /		weave phase: always the request that is
  *	        \        /		earliest in modelled time	weave.c
  *	   last level, sliced		address.h, cache.c, prefetch.c; overlap.c for
- *	           |			CPUs that do not wait for each request
+ *	           |			CPUs that do not wait for each request, arriving.c
+ *	           |			for prefetched lines that take time
  *	   DRAM: channels, banks	dram.c
  *
  * The emulator runs the CPUs one after the other, each for a quantum of modelled
@@ -21,6 +22,7 @@
  * Files use each other in one direction only, from left to right:
  *
  *	plugin, replay -> model -> quantum, access -> weave -> overlap, prefetch, sample
+ *	model, quantum, weave -> arriving
  *	plugin -> dataflow -> operands		access, weave -> coherence
  *
  * All these files use state.h, and with it machine, address, cache, dram and pages.

@@ -6,8 +6,9 @@
  * by page. When the distance between requests (the stride) has been the same
  * TRUSTED times in a row, it fetches ahead at that distance. Pages with equal low
  * bits of the page number share an entry of the table, which tracks the page of the
- * last request. Neither prefetcher crosses the end of the page. A prefetched line is
- * in the cache at once, but its read occupies DRAM like any other.
+ * last request. Neither prefetcher crosses the end of the page. The read of a prefetched
+ * line occupies DRAM like any other. The line is in the cache at once, or with
+ * prefetch.under_way when DRAM delivers it (arriving.c).
  */
 #include "prefetch.h"
 

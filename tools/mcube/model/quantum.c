@@ -21,6 +21,7 @@
 
 #include <stddef.h>
 
+#include "arriving.h"
 #include "sample.h"
 #include "weave.h"
 
@@ -101,8 +102,11 @@ static void publish(struct model *m)
 static void weave_and_restart(struct model *m, bool all)
 {
 	model_weave(m, all);
-	if (all)
+	if (all) {
 		dram_clamp(&m->dram, most_behind(m));
+		/* Nor may it wait for lines that were fetched in its future. */
+		arriving_clear(m);
+	}
 	publish(m);
 	new_quantum(m);
 }

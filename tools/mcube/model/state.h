@@ -58,12 +58,25 @@ enum flight_state {
 };
 
 /**
+ * struct arrival - a line on its way from DRAM to the last level; arriving.c
+ * @line:	line number
+ * @time:	time at which the data arrive, DRAM_NEVER before DRAM has answered
+ * @waiters:	CPUs with requests that wait for that answer, a bit for each
+ */
+struct arrival {
+	uint64_t line;
+	uint64_t time;
+	uint32_t waiters;
+};
+
+/**
  * struct flight - a demand request that the CPU does not wait for; overlap.c
  * @request:	the request
  * @state:	enum flight_state
  * @entered:	time at which the CPU reached the request
  * @sent:	time at which it went to the last level
  * @done:	time at which the data arrive, if FLIGHT_KNOWN
+ * @late:	line that was on its way already and whose answer it waits for, NULL for none
  */
 struct flight {
 	struct request request;
@@ -71,6 +84,7 @@ struct flight {
 	uint64_t entered;
 	uint64_t sent;
 	uint64_t done;
+	const struct arrival *late;
 };
 
 /**
@@ -132,6 +146,7 @@ struct stream {
  * @dispatch:	number of its last dispatch
  * @exits:	how often it was asked to leave since that dispatch
  * @stream:	state of the stride prefetcher
+ * @arriving:	lines that it asked for; NULL: prefetched lines are there at once
  * @after:	number of the demand request that the address of the next access
  *		depends on, 0 for none
  * @ahead:	instructions that were counted and come after the next access
@@ -170,6 +185,7 @@ struct vcpu {
 	uint64_t dispatch;
 	unsigned int exits;
 	struct stream stream[STREAMS];
+	struct arrival *arriving;
 
 	uint32_t after;
 	uint32_t ahead;

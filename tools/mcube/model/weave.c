@@ -39,6 +39,7 @@
  */
 #include "weave.h"
 
+#include "arriving.h"
 #include "coherence.h"
 #include "overlap.h"
 #include "prefetch.h"
@@ -61,6 +62,74 @@ static void sample_dram(struct model *m, struct vcpu *v, const struct request *r
 	if (want)
 		sample_write(v, r, want, time,
 			     latency + m->l1_cost + m->l2_cost + m->machine.hidden, flags);
+}
+
+/**
+ * struct answer - how a request was served
+ * @cycles:	cycles until the data arrive
+ * @latency:	cycles of the whole access
+ * @level:	SIM_SAMPLE_LEVEL
+ */
+struct answer {
+	uint64_t cycles;
+	uint64_t latency;
+	unsigned int level;
+};
+
+/* A CPU that waits for its requests has the answer. */
+static ALWAYS_INLINE void answered(struct vcpu *v, struct request *r,
+				   const struct answer *a)
+{
+	if (r->kind == REQUEST_DEMAND)
+		v->latency += ((int)a->cycles * 16 - (int)v->latency) / 16;
+	if (r->want)
+		sample_write(v, r, r->want, v->clock, a->latency, a->level);
+	advance(v, a->cycles);
+}
+
+/* The answer to a request, made at @sent, that found a line which arrives at @time. */
+static struct answer when_there(const struct model *m, uint64_t sent, uint64_t time)
+{
+	uint64_t late = time > sent + m->llc_cost ? time - (sent + m->llc_cost) : 0;
+
+	return (struct answer){ .cycles = m->llc_cost + late, .level = 3,
+				.latency = m->machine.llc.latency + late };
+}
+
+/* It is known when a line arrives: the requests of a CPU that wait for it know, too. */
+static void wake(struct model *m, struct vcpu *v, const struct arrival *line)
+{
+	struct answer a;
+
+	if (!v->flight) {
+		a = when_there(m, v->clock, line->time);
+		answered(v, &v->waiting, &a);
+		v->blocked = false;
+		return;
+	}
+	for (uint32_t n = v->first; n != v->next; n++) {
+		struct flight *f = overlap_flight(v, n);
+
+		if (f->state != FLIGHT_SENT || f->late != line)
+			continue;
+		a = when_there(m, f->sent, line->time);
+		overlap_answer(v, f, f->sent + a.cycles);
+		if (f->request.want)
+			sample_write(v, &f->request, f->request.want, f->sent, a.latency,
+				     a.level);
+	}
+}
+
+static __attribute__((noinline)) void arrives(struct model *m, struct arrival *line,
+					      uint64_t time)
+{
+	uint32_t waiters = line->waiters;
+
+	line->time = time;
+	line->waiters = 0;
+	for (unsigned int i = 0; i < m->ncpus; i++)
+		if (waiters & 1u << i)
+			wake(m, &m->vcpu[i], line);
 }
 
 /* DRAM has completed a request. */
@@ -89,6 +158,8 @@ static ALWAYS_INLINE void complete(struct model *m, const struct dram_done *done
 		flags |= SIM_SAMPLE_ROW_CONFLICT;
 		break;
 	}
+	if (d->slot)
+		arrives(m, arriving_slot(v, d->slot), done->time);
 	if (!d->awaited)
 		return;
 	v->count[SIM_BANK_WAITS] += done->waited;
@@ -121,11 +192,22 @@ static ALWAYS_INLINE void serve_dram(struct model *m)
 }
 
 static void read_or_write(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t time,
-			  bool awaited, uint32_t tag)
+			  bool awaited, uint32_t tag, unsigned int slot)
 {
 	while (m->dram.nr == m->dram.room)
 		serve_dram(m);
-	dram_submit(&m->dram, paddr, time, v->index, awaited, tag);
+	dram_submit(&m->dram, paddr, time, v->index, awaited, tag, slot);
+}
+
+/* A line that the last level lacks is read. */
+static ALWAYS_INLINE void fetch(struct model *m, struct vcpu *v, uint64_t paddr,
+				uint64_t time, bool awaited, uint32_t tag)
+{
+	unsigned int slot = 0;
+
+	if (__builtin_expect(!!v->arriving, 0))
+		slot = arriving_add(m, v, paddr >> m->map.line_shift, time);
+	read_or_write(m, v, paddr, time, awaited, tag, slot);
 }
 
 /* Put a line into the last level. If the victim is dirty, write it to DRAM. */
@@ -149,7 +231,7 @@ static void fill(struct model *m, struct vcpu *v, unsigned int index, uint64_t p
 	}
 	if (victim & LINE_DIRTY) {
 		v->count[SIM_LLC_WRITEBACKS]++;
-		read_or_write(m, v, address, time, false, 0);
+		read_or_write(m, v, address, time, false, 0, 0);
 	}
 }
 
@@ -157,15 +239,18 @@ static void prefetch(struct model *m, struct vcpu *v, const struct request *r,
 		     uint64_t time)
 {
 	uint64_t ahead[MAX_DEGREE];
-	unsigned int n = prefetch_lines(m, v, r->paddr, ahead);
+	unsigned int n = prefetch_lines(m, v, r->paddr, ahead), room = MAX_DEGREE;
 
-	for (unsigned int i = 0; i < n; i++) {
+	if (n && v->arriving)
+		room = arriving_room(m, v, time);
+	for (unsigned int i = 0; i < n && room; i++) {
 		unsigned int index = address_index(&m->map, ahead[i]);
 
 		if (cache_peek(&m->llc, index, ahead[i] >> m->map.line_shift))
 			continue;
 		v->count[SIM_PREFETCHES]++;
-		read_or_write(m, v, ahead[i], time, false, 0);
+		room--;
+		fetch(m, v, ahead[i], time, false, 0);
 		fill(m, v, index, ahead[i], r->owner, time);
 	}
 }
@@ -187,14 +272,41 @@ static ALWAYS_INLINE bool refer(struct model *m, struct vcpu *v, struct request 
 }
 
 /*
+ * A request, with @tag, has found its line. If the data are still on their way, add the
+ * wait to the answer. Returns false if it is not known yet when they arrive.
+ */
+static __attribute__((noinline)) bool await(struct model *m, struct vcpu *v,
+					    const struct request *r, uint64_t looked_up,
+					    uint32_t tag, struct answer *a)
+{
+	struct arrival *line = arriving_find(m, r->paddr >> m->map.line_shift, looked_up);
+
+	if (!line)
+		return true;
+	if (line->time != DRAM_NEVER) {
+		a->cycles += line->time - looked_up;
+		a->latency += line->time - looked_up;
+		return true;
+	}
+	line->waiters |= 1u << v->index;
+	if (v->flight) {
+		overlap_flight(v, tag)->late = line;
+	} else {
+		v->waiting = *r;
+		v->blocked = true;
+	}
+	return false;
+}
+
+/*
  * A request looks its line up in the last level, at the time @looked_up, and goes on to
- * DRAM on a miss, with @tag.
+ * DRAM on a miss, with @tag. Returns whether it is known when the data arrive.
  */
 static ALWAYS_INLINE bool look_up(struct model *m, struct vcpu *v, struct request *r,
-				  uint64_t looked_up, uint32_t tag)
+				  uint64_t looked_up, uint32_t tag, struct answer *a)
 {
 	unsigned int index = address_index(&m->map, r->paddr);
-	bool hit = refer(m, v, r, index, false);
+	bool hit = refer(m, v, r, index, false), known = hit;
 
 	if (!hit) {
 		v->count[SIM_LLC_MISSES]++;
@@ -205,12 +317,14 @@ static ALWAYS_INLINE bool look_up(struct model *m, struct vcpu *v, struct reques
 			v->waiting = *r;
 			v->blocked = true;
 		}
-		read_or_write(m, v, r->paddr, looked_up, true, tag);
+		fetch(m, v, r->paddr, looked_up, true, tag);
 		fill(m, v, index, r->paddr, r->owner, looked_up);
+	} else if (__builtin_expect(!!v->arriving, 0)) {
+		known = await(m, v, r, looked_up, tag, a);
 	}
 	if (m->machine.prefetch != PREFETCH_NONE)
 		prefetch(m, v, r, looked_up);
-	return hit;
+	return known;
 }
 
 /* A dirty line of the private levels goes to the last level, or to DRAM on a miss. */
@@ -222,20 +336,8 @@ static void write_back(struct model *m, struct vcpu *v, uint64_t paddr, uint64_t
 	if (entry)
 		*entry |= LINE_DIRTY;
 	else
-		read_or_write(m, v, paddr, time, false, 0);
+		read_or_write(m, v, paddr, time, false, 0, 0);
 }
-
-/**
- * struct answer - how a request was served
- * @cycles:	cycles until the data arrive
- * @latency:	cycles of the whole access
- * @level:	SIM_SAMPLE_LEVEL
- */
-struct answer {
-	uint64_t cycles;
-	uint64_t latency;
-	unsigned int level;
-};
 
 static void sample_private(struct model *m, struct vcpu *v, const struct request *r,
 			   uint64_t time)
@@ -271,7 +373,7 @@ static __attribute__((noinline)) bool serve(struct model *m, struct vcpu *v,
 	*a = (struct answer){ .cycles = m->llc_cost, .latency = m->machine.llc.latency,
 			      .level = 3 };
 	if (!coherent(m))
-		return look_up(m, v, r, time + m->llc_cost, tag);
+		return look_up(m, v, r, time + m->llc_cost, tag, a);
 	index = address_index(&m->map, r->paddr);
 	switch (coherence_serve(m, v, r)) {
 	case COHERENCE_HIT:
@@ -281,15 +383,15 @@ static __attribute__((noinline)) bool serve(struct model *m, struct vcpu *v,
 		a->cycles = coherence_arrival(m, r->paddr, time) - time;
 		return true;
 	case COHERENCE_FETCH:
-		return look_up(m, v, r, time + m->llc_cost, tag);
+		return look_up(m, v, r, time + m->llc_cost, tag, a);
 	case COHERENCE_REFETCH:
 		count_lost(v, r);
-		return look_up(m, v, r, time + m->llc_cost, tag);
+		return look_up(m, v, r, time + m->llc_cost, tag, a);
 	case COHERENCE_EVICT:
 		count_lost(v, r);
 		/* DRAM takes longer than the other CPUs. */
 		if (!cache_peek(&m->llc, index, r->paddr >> m->map.line_shift))
-			return look_up(m, v, r, time + m->llc_cost, tag);
+			return look_up(m, v, r, time + m->llc_cost, tag, a);
 		break;
 	case COHERENCE_SHARE:
 		count_lost(v, r);
@@ -304,17 +406,6 @@ static __attribute__((noinline)) bool serve(struct model *m, struct vcpu *v,
 	a->latency = m->machine.coherence + a->cycles - m->coherence_cost;
 	a->level = SIM_SAMPLE_OTHER;
 	return true;
-}
-
-/* A CPU that waits for its requests has the answer at once. */
-static ALWAYS_INLINE void answered(struct vcpu *v, struct request *r,
-				   const struct answer *a)
-{
-	if (r->kind == REQUEST_DEMAND)
-		v->latency += ((int)a->cycles * 16 - (int)v->latency) / 16;
-	if (r->want)
-		sample_write(v, r, r->want, v->clock, a->latency, a->level);
-	advance(v, a->cycles);
 }
 
 /* A request that makes no CPU wait. */
@@ -354,7 +445,7 @@ static void serve_cpu(struct model *m, struct vcpu *v)
 	v->queued_demand -= r->kind == REQUEST_DEMAND;
 	if (__builtin_expect(coherent(m), 0))
 		serve_coherent(m, v, r);
-	else if (look_up(m, v, r, v->clock + m->llc_cost, 0))
+	else if (look_up(m, v, r, v->clock + m->llc_cost, 0, &a))
 		answered(v, r, &a);
 }
 

@@ -4,14 +4,25 @@
  */
 #include "busy.h"
 
-struct rig *busy_machine(const char *quantum, const char *key, const char *value)
+static struct rig *make(const char *quantum, const char *key, const char *value,
+			const char *key2, const char *value2)
 {
 	return rig_make(CPUS, "l1.size", "2K", "l1.ways", "4", "l2.size", "8K", "l2.ways", "4",
 			"llc.size", "32K", "l1.latency", "3", "l2.latency", "9", "llc.latency",
 			"30", "dram.banks", "0x4000 0x8000", "dram.channels", "0x2000",
 			"dram.row", "64K", "dram.rp", "25", "dram.rcd", "26", "dram.cas", "27",
 			"dram.burst", "8", "dram.base", "41", "prefetch.kind", "stride",
-			"quantum", quantum, key, value, NULL);
+			"quantum", quantum, key, value, key2, value2, NULL);
+}
+
+struct rig *busy_machine(const char *quantum, const char *key, const char *value)
+{
+	return make(quantum, key, value, NULL, NULL);
+}
+
+struct rig *busy_prefetching(const char *quantum, const char *misses, const char *under_way)
+{
+	return make(quantum, "cpu.misses", misses, "prefetch.under_way", under_way);
 }
 
 /*

@@ -13,6 +13,8 @@
 
 /* With the key, if not NULL. */
 struct rig *busy_machine(const char *quantum, const char *key, const char *value);
+/* With overlapping misses, and prefetches that take time. */
+struct rig *busy_prefetching(const char *quantum, const char *misses, const char *under_way);
 /* Run all steps of all CPUs; read the counters after every @sync_every steps, 0: never. */
 void busy_emulate(struct rig *r, unsigned int sync_every);
 

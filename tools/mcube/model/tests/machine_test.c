@@ -34,6 +34,7 @@ TEST(bad_values_are_refused)
 		{ "llc.hash", "0x20" }, { "llc.hash", "0x1000 0x2001" },
 		{ "line", "65" }, { "line", "8" }, { "line", "2048" }, { "llc.size", "128M" },
 		{ "prefetch.kind", "best" }, { "prefetch.degree", "17" },
+		{ "prefetch.under_way", "65" }, { "prefetch.under_way", "-1" },
 		{ "dram.table", "0 x" }, { "dram.table", "0 64" }, { "dram.granule", "1" },
 		{ "dram.banks", "0x1 0x2 0x4 0x8 0x10 0x20 0x40 0x80 0x100" },
 		{ "dram.row", "1" }, { "quantum", "0" }, { "mhz", "0" }, { "nonsense", "1" },

@@ -7,10 +7,11 @@
 #include "mcube_test.h"
 #include "rig.h"
 
-static void check_quanta(struct __test_metadata *_metadata, const char *misses)
+static void check_quanta(struct __test_metadata *_metadata, const char *misses,
+			 const char *under_way)
 {
 	static const char * const quanta[] = { "100", "777", "20000", "100000" };
-	struct rig *first = busy_machine("2000", "cpu.misses", misses);
+	struct rig *first = busy_prefetching("2000", misses, under_way);
 	u64 expected[CPUS][SIM_NR_EVENTS];
 
 	busy_emulate(first, 0);
@@ -27,7 +28,7 @@ static void check_quanta(struct __test_metadata *_metadata, const char *misses)
 		EXPECT_GT(expected[c][SIM_PREFETCHES], 100u);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(quanta); i++) {
-		struct rig *r = busy_machine(quanta[i], "cpu.misses", misses);
+		struct rig *r = busy_prefetching(quanta[i], misses, under_way);
 
 		busy_emulate(r, 0);
 		for (unsigned int c = 0; c < CPUS; c++)
@@ -44,12 +45,18 @@ static void check_quanta(struct __test_metadata *_metadata, const char *misses)
 
 TEST(the_quantum_does_not_matter)
 {
-	check_quanta(_metadata, "1");
+	check_quanta(_metadata, "1", "0");
 }
 
 TEST(the_quantum_does_not_matter_with_overlap)
 {
-	check_quanta(_metadata, "4");
+	check_quanta(_metadata, "4", "0");
+}
+
+TEST(the_quantum_does_not_matter_where_prefetches_take_time)
+{
+	check_quanta(_metadata, "1", "5");
+	check_quanta(_metadata, "4", "16");
 }
 
 /*
