@@ -7,7 +7,6 @@ import unittest
 
 from lab import Failure  # first: it makes the other packages importable
 from lib import modelled, ui
-from lib.modelled import Model
 from mcube_cmd.addrmap import Dim
 
 bench = importlib.import_module("m3-starts")
@@ -23,14 +22,17 @@ class StartsTest(unittest.TestCase):
     """The starts of the cores."""
 
     def test_regular(self):
-        """Regular starts put all cores into one bank at each step."""
-        bank = Dim(Model(bench.MACHINE).description["bank_map"])
+        """Regular starts put all cores into one bank and one channel at each step."""
+        bank = Dim(bench.bank_map())
         for seed in range(20):
             first = bench.starts("regular", random.Random(seed))
             self.assertEqual(first, [first[0] + i * bench.APART for i in range(bench.CORES)])
             for step in range(0, bench.APART // bench.PAGE, 97):
                 banks = bank.values([a // bench.PAGE + step for a in first])
                 self.assertEqual(len(set(banks)), 1)
+                for line in (0, 31, 63):
+                    channels = {((a + step * bench.PAGE) // 64 + line) % 3 for a in first}
+                    self.assertEqual(len(channels), 1)
 
     def test_random(self):
         """Random starts: what one core reads, no other core reads."""
@@ -59,6 +61,20 @@ class StreamsTest(unittest.TestCase):
         self.assertGreater(same["row_conflicts"], 100)
         self.assertEqual(apart["row_conflicts"], 0)
         self.assertGreater(same["cycles"], apart["cycles"])
+
+    def test_processor(self):
+        """The prefetcher of the description is off, and waits for DRAM if it is on."""
+        conf, pages = modelled.MACHINES / "x5570.conf", 24
+        args = ("cpu.misses=10", pages, *(i * bench.APART for i in range(bench.CORES)))
+        keys = [f"{k}={v}" for k, v in bench.PROCESSOR.items()]
+        self.assertIn("dram.granule", keys[0])
+        on, off = stream(conf, *keys, *args), stream(conf, keys[0], *args)
+        at_once = stream(conf, *keys, "prefetch.under_way=0", *args)
+        self.assertLess(at_once["cycles"], on["cycles"])
+        self.assertLess(on["cycles"], off["cycles"])
+        self.assertEqual(on["dram_accesses"], bench.CORES * 64 * pages)
+        # The description leaves the prefetcher off, whatever lines may be under way.
+        self.assertEqual(off, stream(conf, keys[0], "prefetch.under_way=0", *args))
 
     def test_bad_input(self):
         """Values out of range are refused with the range."""
