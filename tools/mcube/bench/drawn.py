@@ -235,23 +235,12 @@ def report(args):
 def run():
     """Command line."""
     args = arguments()
-    lab.begin(args)
     if args.list:
         for n in numbers(args):
             model, fs = drawn.model(args.seed, n)
             print(f"{model.description['name']}: {drawn.short(model.description)}, {fs}")
         return 0
-    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
-    todo = [] if args.again else jobs(args)
-    steps = ui.Steps("bench-drawn", [f"{len(todo)} guests, {args.jobs} at a time", "report"])
-    steps(steps.names[0])
-    if todo:
-        lab.guest_tool("victims")
-    lab.boot_all(todo, args.jobs)
-    steps("report")
-    path = report(args)
-    lab.finish(path, steps, args)
-    return 0
+    return lab.serve("bench-drawn", args, lambda: jobs(args), ["victims"], lambda: report(args))
 
 
 if __name__ == "__main__":

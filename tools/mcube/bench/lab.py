@@ -101,6 +101,25 @@ def finish(path, steps, args):
         sys.__stdout__.write(path.read_text("utf-8"))
 
 
+def serve(name, args, jobs, tools, report):
+    """Run the guests of jobs(), which need these guest programs, and report.
+
+    With --again no guest is run. report() returns the path of the result.
+    """
+    begin(args)
+    ui.sh(ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
+    todo = [] if args.again else jobs()
+    steps = ui.Steps(name, [f"{len(todo)} guests, {args.jobs} at a time", "report"])
+    steps(steps.names[0])
+    if todo:
+        for tool in tools:
+            guest_tool(tool)
+    boot_all(todo, args.jobs)
+    steps("report")
+    finish(report(), steps, args)
+    return 0
+
+
 def verdict(value, limit):
     """Whether a figure keeps its upper limit, as a word."""
     return "met" if value <= limit else "MISSED"

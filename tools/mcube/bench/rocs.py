@@ -70,19 +70,9 @@ def report():
 def run():
     """Command line."""
     args = arguments()
-    lab.begin(args)
-    ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
-    jobs = [] if args.again else [j for p in args.part for j in PARTS[p].guests(args)]
-    steps = ui.Steps("bench-rocs", [f"{len(jobs)} guests, {args.jobs} at a time", "report"])
-    steps(steps.names[0])
-    if jobs:
-        lab.guest_tool("rocsload")
-        lab.guest_tool("tally")
-    lab.boot_all(jobs, args.jobs)
-    steps("report")
-    path = report()
-    lab.finish(path, steps, args)
-    return 0
+    return lab.serve("bench-rocs", args, lambda: [j for p in args.part
+                                                  for j in PARTS[p].guests(args)],
+                     ["rocsload", "tally"], report)
 
 
 if __name__ == "__main__":
