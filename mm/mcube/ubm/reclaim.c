@@ -37,7 +37,9 @@
  *
  * Reclaim for others.  A cgroup shares out its own limit.  Where reclaim frees memory
  * for a cgroup above or for the whole system, a held page stays at every second look
- * only, or who reads in loops would have the memory of who does not.
+ * only, or who reads in loops would have still more of the memory of who does not.  With the
+ * classic lists more than its share remains with the loop: its pages become active, and by
+ * the sums of the parent the kernel then deactivates pages of all children.
  *
  * Next victims of MGLRU.  When small files of first passes were made victims there, a
  * program that reads some of its files now and again read a tenth more, and with no held
