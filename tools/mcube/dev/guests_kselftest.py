@@ -84,6 +84,13 @@ NODES = ("setcache_numa",)
 FOUR = {"setcache_numa": "*", "setcache_torture": "*.[eb]*.no_stale_data"}
 FOUR_ENV = {"MCUBE_SETCACHE_READS": 50000}
 
+# The runner passes results through sed. That of busybox would keep the last results of a test
+# that hangs.
+SED = """#!/bin/sh
+[ "$*" = '-e s/^/# /' ] || exec busybox sed "$@"
+exec busybox awk '{ print "# " $0; fflush() }'
+"""
+
 
 def install():
     """Build and install the kselftests; returns the folder and their names."""
@@ -161,9 +168,7 @@ class Job:
                      *(f"mcube/{t}" for t in self.cases)):
             guest.root.file(self.folder / item, f"kselftest/{item}")
         guest.root.tree(self.folder / "kselftest", "kselftest/kselftest")
-        # The runner passes results through sed, which would keep the last ones of a test that
-        # hangs.
-        guest.root.text("usr/bin/sed", "#!/bin/sh\nexec busybox sed -u \"$@\"\n", 0o755)
+        guest.root.text("usr/bin/sed", SED, 0o755)
         if any(ROCS.match(t) for t in self.cases):
             guests.module(guest.root, "rocs", flavor)
         if any(SETCACHE.match(t) for t in self.cases):

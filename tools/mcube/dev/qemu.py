@@ -205,8 +205,9 @@ class Guest:
         self.root.text("guest/run", text, 0o755)
         self.root.text("guest/env", "".join(
             f"export {k}={shlex.quote(str(v))}\n" for k, v in (env or {}).items()))
-        # Time for the list of tasks to come out before the guest is killed.
-        self.root.text("guest/patience", f"{max(timeout - 20, timeout / 2):.0f}\n")
+        # From the end of booting, which takes a minute on a busy host; and the list of tasks
+        # is to come out before the guest is killed.
+        self.root.text("guest/patience", f"{max(timeout - 120, timeout / 2):.0f}\n")
         result = Result()
         result.console = keep / "console.log"
         with tempfile.TemporaryDirectory(prefix="mcube-") as tmp:
