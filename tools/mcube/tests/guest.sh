@@ -490,6 +490,17 @@ fi
 
 # corun: counts, and the policies are as before, also after an interrupt
 
+# The victim and the co-runner that are interrupted below, as long as they run.
+sleepers()
+{
+	local file
+
+	for file in /proc/[0-9]*/cmdline; do
+		tr '\0' ' ' <"$file"
+		echo
+	done 2>/dev/null | grep -x 'sleep 1234 \|sleep 2345 '
+}
+
 # shellcheck disable=SC2016 # for the shell that corun starts
 work='i=0; while [ $i -lt 300 ]; do i=$((i + 1)); done'
 run mcube apply m3-paper
@@ -508,14 +519,14 @@ run mcube corun --victim 'sleep 30' --with 'exit 5' --events page-faults
 says "corun: a co-runner fails" 1 "co-runner 'exit 5' failed with status 5"
 mcube corun --victim 'sleep 1234' --with 'sleep 2345' --events page-faults >/tmp/corun 2>&1 &
 pid=$!
-until pidof sleep >/dev/null && [ "$(cat $S/alloc/enabled)" = 0 ]; do sleep 0.2; done
+until [ -n "$(sleepers)" ] && [ "$(cat $S/alloc/enabled)" = 0 ]; do sleep 0.2; done
 sleep 1
 kill -TERM $pid
 wait $pid
 status=$? out=$(cat /tmp/corun)
 says "corun: interrupted" 130 "interrupted"
 sleep 1
-out=$(pidof sleep)
+out=$(sleepers)
 [ -z "$out" ]
 result "corun: nothing is left behind"
 run mcube status
