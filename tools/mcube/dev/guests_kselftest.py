@@ -77,6 +77,11 @@ DISKS = re.compile(r"(srm|ubm|setcache)_(?!input)|alloc_(toggle|mobility)|rocs_m
 ROCS = re.compile(r"rocs_|mcube_fuzz")
 # These load the module mcube_setcache.
 SETCACHE = re.compile(r"setcache_|mcube_fuzz")
+# These load other modules of the kernel.
+MODULES = {
+    "setcache_block": ("fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"),
+    "setcache_dm": ("drivers/md/dm-mod.ko", "drivers/md/dm-flakey.ko", "drivers/md/dm-delay.ko"),
+}
 
 # Machines with one node have nothing to show to these.
 NODES = ("setcache_numa",)
@@ -173,9 +178,8 @@ class Job:
             guests.module(guest.root, "rocs", flavor)
         if any(SETCACHE.match(t) for t in self.cases):
             guests.module(guest.root, "setcache", flavor)
-        if "setcache_block" in self.cases:
-            for path in ("fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"):
-                guest.root.file(BUILD / flavor / path, f"lib/modules/{Path(path).name}")
+        for path in (p for t in self.cases for p in MODULES.get(t, ())):
+            guest.root.file(BUILD / flavor / path, f"lib/modules/{Path(path).name}")
         given = {k: v for k, v in os.environ.items()
                  if k.startswith(("MCUBE_FUZZ_", "MCUBE_SETCACHE_"))}
         result = guest.run(self.script(), name, timeout=self.limit,

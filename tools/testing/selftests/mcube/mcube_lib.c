@@ -588,27 +588,30 @@ int mcube_unload_module(const char *name)
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
 }
 
-/* Allocations fail for a process that asks for it, with this probability in percent. */
-void mcube_faults(const char *probability)
+/* Let what @kind names fail for a process that asks for it, with this probability in percent. */
+void mcube_faults_of(const char *kind, const char *probability)
 {
-	static const char * const kinds[] = { "fail_page_alloc", "failslab", NULL };
-	static const char * const settings[][2] = {
+	const char * const settings[][2] = {
 		{ "verbose", "0" }, { "task-filter", "Y" },
 		{ "ignore-gfp-wait", "N" }, { "min-order", "0" },
 		{ "interval", "1" }, { "times", "-1" },
+		{ "probability", probability },
 	};
 	char path[128];
-	size_t i, k;
+	size_t i;
 
-	for (k = 0; kinds[k]; k++) {
-		for (i = 0; i < ARRAY_SIZE(settings); i++) {
-			snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", kinds[k],
-				 settings[i][0]);
-			mcube_write(path, settings[i][1]);
-		}
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/probability", kinds[k]);
-		mcube_write(path, probability);
+	/* Not all kinds have all files. */
+	for (i = 0; i < ARRAY_SIZE(settings); i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", kind, settings[i][0]);
+		mcube_write(path, settings[i][1]);
 	}
+}
+
+/* Allocations fail. */
+void mcube_faults(const char *probability)
+{
+	mcube_faults_of("fail_page_alloc", probability);
+	mcube_faults_of("failslab", probability);
 }
 
 /* A file without blocks, whose pages cost no I/O.  0, or a negative errno. */

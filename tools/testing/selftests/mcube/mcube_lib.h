@@ -158,6 +158,7 @@ uint64_t mcube_random(uint64_t *state);
 /* A process that writes 1 to MCUBE_FAIL asks for failing allocations. */
 #define MCUBE_FAIL	"/proc/self/make-it-fail"
 
+void mcube_faults_of(const char *kind, const char *probability);
 void mcube_faults(const char *probability);
 int mcube_make_hole(const char *path, size_t pages);
 double mcube_now(void);
