@@ -9,7 +9,9 @@
 #include <linux/debugfs.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/fs.h>
 #include <linux/init.h>
+#include <linux/seq_file.h>
 
 #include "debugfs.h"
 
@@ -40,6 +42,42 @@ struct dentry *mcube_debugfs_dir(const char *room)
 	return dir;
 }
 EXPORT_SYMBOL_NS_GPL(mcube_debugfs_dir, MCUBE);
+
+static int lines_open(struct inode *inode, struct file *file)
+{
+	return seq_open(file, inode->i_private);
+}
+
+static const struct file_operations lines_fops = {
+	.owner = THIS_MODULE,
+	.open = lines_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = seq_release,
+};
+
+/**
+ * mcube_debugfs_file() - make a file of lines that only root reads
+ * @name: its name.
+ * @dir: its directory, of mcube_debugfs_dir().
+ * @ops: what prints the lines; may be in a module.
+ *
+ * A file with operations of a module takes a reference to the module as it is opened:
+ * an open file would keep the module from unloading, and full_proxy_open() warns if it
+ * meets the module after the last reference went and before the module's state tells so.
+ * The operations of this file are built in.  It calls @ops only under debugfs_file_get(),
+ * so that debugfs_remove() is all that a module needs before it goes; whoever has the
+ * file open then reads %EIO.
+ *
+ * Context: process, sleeps.
+ * Return: the file, or an error pointer, which debugfs_remove() accepts.
+ */
+struct dentry *mcube_debugfs_file(const char *name, struct dentry *dir,
+				  const struct seq_operations *ops)
+{
+	return debugfs_create_file(name, 0400, dir, (void *)ops, &lines_fops);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_debugfs_file, MCUBE);
 
 /* By subsys_initcall(), as the rooms add their files by late_initcall(). */
 static int __init mcube_debugfs_init(void)

@@ -36,6 +36,32 @@ static const char * const why_names[] = {
 	[ROCS_AUTO]	= "auto",
 };
 
+/* The lines of a file are printed at once, as the targets may be others later. */
+static void *all_start(struct seq_file *m, loff_t *pos)
+{
+	mutex_lock(&rocs_lock);
+	return *pos ? NULL : SEQ_START_TOKEN;
+}
+
+static void *all_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	++*pos;
+	return NULL;
+}
+
+static void all_stop(struct seq_file *m, void *v)
+{
+	mutex_unlock(&rocs_lock);
+}
+
+#define ALL_OPS(name)					\
+static const struct seq_operations name##_ops = {	\
+	.start = all_start,				\
+	.next = all_next,				\
+	.stop = all_stop,				\
+	.show = name##_show,				\
+}
+
 static void show_target(struct seq_file *m, const struct rocs_target *t)
 {
 	const struct rocs_plan *p = &t->plan;
@@ -53,14 +79,14 @@ static int targets_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
-	guard(mutex)(&rocs_lock);
 	seq_puts(m, "pid why state windows stack mapped in gain_1024 searches rollbacks phases period threads cycles instructions refs misses comm\n");
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
 			show_target(m, rocs_targets[i]);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(targets);
+
+ALL_OPS(targets);
 
 static void show_profile(struct seq_file *m, const struct rocs_target *t)
 {
@@ -77,14 +103,14 @@ static int profile_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
-	guard(mutex)(&rocs_lock);
 	seq_puts(m, "pid address samples misses rate_65536 mapped\n");
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
 			show_profile(m, rocs_targets[i]);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(profile);
+
+ALL_OPS(profile);
 
 static void show_search(struct seq_file *m, const struct rocs_target *t)
 {
@@ -100,14 +126,14 @@ static int search_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
-	guard(mutex)(&rocs_lock);
 	seq_puts(m, "pid index score_1073741824\n");
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
 			show_search(m, rocs_targets[i]);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(search);
+
+ALL_OPS(search);
 
 /**
  * rocs_debugfs_init() - make the directory
@@ -115,9 +141,9 @@ DEFINE_SHOW_ATTRIBUTE(search);
 void rocs_debugfs_init(void)
 {
 	dir = mcube_debugfs_dir("rocs");
-	debugfs_create_file("targets", 0400, dir, NULL, &targets_fops);
-	debugfs_create_file("profile", 0400, dir, NULL, &profile_fops);
-	debugfs_create_file("search", 0400, dir, NULL, &search_fops);
+	mcube_debugfs_file("targets", dir, &targets_ops);
+	mcube_debugfs_file("profile", dir, &profile_ops);
+	mcube_debugfs_file("search", dir, &search_ops);
 }
 
 /**

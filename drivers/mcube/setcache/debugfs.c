@@ -72,7 +72,6 @@ static const struct seq_operations sets_sops = {
 	.stop = sets_stop,
 	.show = sets_show,
 };
-DEFINE_SEQ_ATTRIBUTE(sets);
 
 /**
  * setcache_debugfs_init() - make the file
@@ -80,8 +79,7 @@ DEFINE_SEQ_ATTRIBUTE(sets);
 void setcache_debugfs_init(void)
 {
 	/* The directory stays; a build option of the hooks has a file there too. */
-	file = debugfs_create_file("sets", 0400, mcube_debugfs_dir("setcache"), NULL,
-				   &sets_fops);
+	file = mcube_debugfs_file("sets", mcube_debugfs_dir("setcache"), &sets_sops);
 }
 
 /**

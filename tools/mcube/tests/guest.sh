@@ -131,8 +131,8 @@ rocs_modelled()
 rocs_without_pmu()
 {
 	run mcube rocs on --auto --alloc --events intel
-	says "rocs on: the machine has no such event" 1 "rocs/events/cycles" "all settings are as before" \
-		"a virtual machine needs a PMU"
+	says "rocs on: the machine has no such event" 1 "rocs/events/cycles" \
+		"all settings are as before" "a virtual machine needs a PMU"
 	is "rocs on: not on" rocs/enabled 0
 	is "rocs on: the allocator is as before" alloc/enabled 0
 	is "rocs on: the choice is as before" rocs/auto 0

@@ -31,17 +31,6 @@ FIXTURE(rocs_module) {
 	struct mcube_memory before, after;
 };
 
-/* Unload; a file in debugfs that is open holds the module for a moment. */
-static int unload(void)
-{
-	double end = mcube_now() + ROCS_DEADLINE;
-	int ret;
-
-	while ((ret = rocs_unload()) == -EAGAIN && mcube_now() < end)
-		usleep(1000);
-	return ret;
-}
-
 FIXTURE_SETUP(rocs_module)
 {
 	const char *why = mcube_unusable();
@@ -52,7 +41,7 @@ FIXTURE_SETUP(rocs_module)
 		SKIP(return, "mcube_rocs is no file: MCUBE_ROCS_MODULE may name one");
 	why = rocs_begin(&self->setup, ROCS_STANDIN);
 	ASSERT_EQ(NULL, why);
-	ASSERT_EQ(0, unload());
+	ASSERT_EQ(0, rocs_unload());
 }
 
 FIXTURE_TEARDOWN_PARENT(rocs_module)
@@ -146,7 +135,7 @@ static void come_and_go(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_mod
 	}
 	if (i % 4 == 1)
 		ASSERT_EQ(0, mcube_write(MCUBE_ROCS "enabled", "0"));
-	ASSERT_EQ(0, unload());
+	ASSERT_EQ(0, rocs_unload());
 	ASSERT_EQ(NULL, left_behind());
 }
 
@@ -198,7 +187,7 @@ TEST_F_TIMEOUT(rocs_module, unloaded_while_on, 300)
 		/* SRM-buffer keeps the color reserved, so that its pages are known. */
 		ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
 		ASSERT_EQ(1, mcube_read_num(MCUBE_STATS "reserved_colors"));
-		ASSERT_EQ(0, unload());
+		ASSERT_EQ(0, rocs_unload());
 		ASSERT_EQ(1, mcube_read_num(MCUBE_STATS "reserved_colors"));
 		EXPECT_EQ(0, rocs_reserved(&self->setup, p->pid, p->mem, p->pages, NULL));
 		ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
@@ -208,19 +197,33 @@ TEST_F_TIMEOUT(rocs_module, unloaded_while_on, 300)
 	EXPECT_EQ(0, rocs_puppet_end(p));
 }
 
-/* A file that is open keeps nobody from unloading, and says so. */
+/* Files that are open keep nobody from unloading, and say so. */
 TEST_F_TIMEOUT(rocs_module, open_file, 60)
 {
+	static const struct {
+		const char *path;
+		int error;
+	} file[] = {
+		{ MCUBE_ROCS "stats/samples", ENODEV },
+		{ ROCS_DEBUGFS "/targets", EIO },
+	};
+	int fd[ARRAY_SIZE(file)];
+	size_t i;
 	char c;
-	int fd;
 
 	ASSERT_EQ(0, rocs_load());
-	fd = open(MCUBE_ROCS "stats/samples", O_RDONLY);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, unload());
-	EXPECT_EQ(-1, read(fd, &c, 1));
-	EXPECT_EQ(ENODEV, errno);
-	close(fd);
+	for (i = 0; i < ARRAY_SIZE(file); i++) {
+		fd[i] = open(file[i].path, O_RDONLY);
+		ASSERT_LE(0, fd[i]);
+	}
+	/* debugfs has given the file its lines already. */
+	ASSERT_EQ(1, read(fd[1], &c, 1));
+	ASSERT_EQ(0, rocs_unload());
+	for (i = 0; i < ARRAY_SIZE(file); i++) {
+		EXPECT_EQ(-1, read(fd[i], &c, 1));
+		EXPECT_EQ(file[i].error, errno);
+		close(fd[i]);
+	}
 	EXPECT_EQ(NULL, left_behind());
 }
 

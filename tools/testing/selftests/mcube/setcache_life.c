@@ -250,9 +250,7 @@ TEST_F_TIMEOUT(setcache_life, loads_and_unloads_under_load, 300)
 	for (i = 0; i < 20; i++) {
 		EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", i % 2 ? "all" : "random"));
 		usleep(5000);
-		/* A file in sysfs that is open holds the module for a moment. */
-		while (setcache_unload() == -EAGAIN)
-			usleep(1000);
+		ASSERT_EQ(0, setcache_unload());
 		EXPECT_FALSE(mcube_exists(MCUBE_SETCACHE "mode"));
 		ASSERT_EQ(0, setcache_load());
 	}
