@@ -8,8 +8,8 @@
 
 Every table there comes from a file build/results/*.json and stands under the
 command that wrote the file; no figure is typed by hand. If a result file is
-missing, its section stays as it is in the document, so a benchmark can be
-renewed without running all.
+missing, or has no figures of a part of the benchmark, the section stays as it is
+in the document, so a benchmark or a part can be renewed without running all.
 """
 
 import argparse
@@ -237,57 +237,79 @@ def pairs_table(rows):
         "time gain": percent("time_gain")})
 
 
-def srm(data):
-    """bench-srm."""
+# Part of bench-srm: (title, its keys of the summary). All other keys are those of the main part.
+SRM_PARTS = {
+    "tl": ("Lengths of segments", "tl_"),
+    "memory": ("More files than the reserved colors hold", "memory_"),
+    "random": ("Random reads of a big file", "random_"),
+    "greps": ("Several greps at once", "greps_"),
+    "change": ("Files placed by one program, read by another", "change_"),
+    "reuse": ("A file that fits in the cache", "reuse_"),
+    "database": ("A join beside the scan of a table", "database_"),
+    "where": ("Where the remaining misses lie", r"left_|.*_own_not_reserved_share"),
+    "hitratio": ("Hit ratio of the page cache", "hit_ratio_"),
+}
+
+
+def srm_table(part, rows):
+    """The blocks of RST of a part of bench-srm that is not the main part."""
     pages = lambda key: lambda r: f"{r['pages'][key]:,}"  # noqa: E731
-    rows = {}
-    for r in data["rows"]:
-        rows.setdefault(r["part"], []).append(r)
-    main = rows.pop("main", [])
-    hits = rows.pop("hitratio", [])
-    where = rows.pop("where", [])
-    programs = {(r["machine"], r["fs"], r["program"]): r for r in main}.values()
+    if part == "where":
+        return ["Extra misses of a victim by place, from samples: in the colors reserved for "
+                "files, in the lines\nof the struct pages of those colors, elsewhere. *itself*: "
+                "the program's own misses, for a while.",
+                table(rows, {k: k for k in ("machine", "fs", "program", "victim", "policy")}
+                      | {"extra misses": whole("extra")}
+                      | {k: whole(k) for k in ("reserved", "struct pages", "elsewhere")})]
+    if part == "hitratio":
+        return ["Share of reads that the page cache served; not simulated.",
+                table(rows, {"memory": "memory", "policy": "setting",
+                             "hit ratio": percent("hit_ratio"), "least": percent("least"),
+                             "most": percent("most"), "placed": pages("placed"),
+                             "missed": pages("missed")})]
+    return ["Means over victims; *loss*: added cost of a pass of the program.",
+            table(rows, {"machine": "machine", "fs": "fs", "situation": "situation",
+                         "extra misses": whole("extra"), "cut": percent("cut"),
+                         "slowdown": "slowdown", "loss": percent("loss"),
+                         "placed": pages("placed"), "missed": pages("missed")})]
+
+
+def srm_part(part, data):
+    """A part of bench-srm; None where the result file has other parts alone."""
+    rows = [r for r in data["rows"] if r["part"] == part]
+    keys = SRM_PARTS[part][1]
+    return rows and [*srm_table(part, rows),
+                     pairs({k: v for k, v in data["summary"].items() if re.match(keys, k)}),
+                     pairs(plain(data["parameters"]))]
+
+
+def srm(data):
+    """The main part of bench-srm; None where the result file has other parts alone."""
+    pages = lambda key: lambda r: f"{r['pages'][key]:,}"  # noqa: E731
+    rows = [r for r in data["rows"] if r["part"] == "main"]
+    programs = {(r["machine"], r["fs"], r["program"]): r for r in rows}.values()
     cost = lambda key: lambda r: f"{r['file_side'][key]['cycles'] / 1e6:.1f}"  # noqa: E731
     refs = lambda key: lambda r: f"{r['file_side'][key]['llc_refs']:,}"  # noqa: E731
     runs = sorted({f"``--repeat {g['repeat']} --work {g['work']}``"
                    for n, g in data["parameters"]["guests"].items() if n.startswith("main")})
-    out = [pairs(plain(data["summary"]))]
-    if main:
-        out += ["Victims beside programs, means of the four victims. Extra misses: LLC misses "
-                "beyond those of the\nvictim alone with all policies off. Slowdown: time over "
-                "that of the victim alone. The cut is the\nmean of the pairs that count, and "
-                "the least; each pair is in ``build/results/srm.json``.\n"
-                f"Run with {', '.join(runs)}.",
-                pairs_table(main),
-                "The programs themselves: a pass of the program alone, after another pass, in "
-                "10\\ :sup:`6` cycles;\nits references to the last level; pages placed.",
-                table(list(programs), {"machine": "machine", "fs": "fs", "program": "program",
-                                       "off": cost("off"), "srm": cost("srm"),
-                                       "loss": percent("file_side_loss"),
-                                       "LLC refs": refs("off"), "srm ": refs("srm"),
-                                       "placed": pages("placed"), "missed": pages("missed"),
-                                       "uncovered": pages("uncovered")})]
-    for part, mine in rows.items():
-        out += [f"``--part {part}``: means over victims; *loss*: added cost of a pass of the "
-                "program.",
-                table(mine, {"machine": "machine", "fs": "fs", "situation": "situation",
-                             "extra misses": whole("extra"), "cut": percent("cut"),
-                             "slowdown": "slowdown", "loss": percent("loss"),
-                             "placed": pages("placed"), "missed": pages("missed")})]
-    if where:
-        out += ["``--part where``: extra misses of a victim by place, from samples: in the colors "
-                "reserved for\nfiles, in the lines of the struct pages of those colors, "
-                "elsewhere. *itself*: the program's own misses,\nfor a while.",
-                table(where, {k: k for k in ("machine", "fs", "program", "victim", "policy")}
-                      | {"extra misses": whole("extra")}
-                      | {k: whole(k) for k in ("reserved", "struct pages", "elsewhere")})]
-    if hits:
-        out += ["``--part hitratio``: share of reads that the page cache served; not simulated.",
-                table(hits, {"memory": "memory", "policy": "setting",
-                             "hit ratio": percent("hit_ratio"), "least": percent("least"),
-                             "most": percent("most"), "placed": pages("placed"),
-                             "missed": pages("missed")})]
-    return out
+    others = "|".join(keys for _, keys in SRM_PARTS.values())
+    return rows and [
+        pairs(plain({k: v for k, v in data["summary"].items() if not re.match(others, k)})),
+        "Victims beside programs, means of the four victims. Extra misses: LLC misses "
+        "beyond those of the\nvictim alone with all policies off. Slowdown: time over "
+        "that of the victim alone. The cut is the\nmean of the pairs that count, and "
+        "the least; each pair is in ``build/results/srm.json``.\n"
+        f"Run with {', '.join(runs)}.",
+        pairs_table(rows),
+        "The programs themselves: a pass of the program alone, after another pass, in "
+        "10\\ :sup:`6` cycles;\nits references to the last level; pages placed.",
+        table(list(programs), {"machine": "machine", "fs": "fs", "program": "program",
+                               "off": cost("off"), "srm": cost("srm"),
+                               "loss": percent("file_side_loss"),
+                               "LLC refs": refs("off"), "srm ": refs("srm"),
+                               "placed": pages("placed"), "missed": pages("missed"),
+                               "uncovered": pages("uncovered")}),
+        pairs(plain(data["parameters"]))]
 
 
 def drawn(data):
@@ -525,7 +547,8 @@ def stages(data):
                          "skipped": "skip"}))
 
 
-# Result file: (title, command, function that gives blocks of RST)
+# Section, named by its result file and by the part of the file that has its figures, if not all:
+# (title, command, function that gives blocks of RST)
 SECTIONS = {
     "test": ("Tests", "make test", stages),
     "alloc": ("Cost of a fault and a free", "make bench-alloc", alloc),
@@ -543,15 +566,18 @@ SECTIONS = {
     "ubm-kernel": ("Real programs in the kernel", "make bench-ubm-kernel", ubm_kernel),
     "setcache": ("Reads at random", "make bench-setcache", setcache),
     "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
-}
+} | {f"srm:{part}": (title, f'make bench-srm ARGS="--part {part}"',
+                     functools.partial(srm_part, part))
+     for part, (title, _) in SRM_PARTS.items()}
 
 
-# Document: (title, result files)
+# Document: (title, sections)
 DOCUMENTS = {
     "results.rst": ("Results", [s for s in SECTIONS
-                                if s not in ("srm", "drawn", "rocs", "ubm", "ubm-kernel",
-                                             "setcache")]),
-    "results-srm.rst": ("Results of SRM-buffer", ["srm", "drawn"]),
+                                if not s.startswith(("srm", "drawn", "rocs", "ubm",
+                                                     "setcache"))]),
+    "results-srm.rst": ("Results of SRM-buffer",
+                        ["srm", *(f"srm:{part}" for part in SRM_PARTS), "drawn"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
     "results-ubm.rst": ("Results of UBM", ["ubm", "ubm-kernel"]),
     "results-setcache.rst": ("Results of page sets", ["setcache"]),
@@ -559,12 +585,13 @@ DOCUMENTS = {
 
 
 def section(stem):
-    """One section, or None where its result file is missing."""
+    """One section, or None where its result file or its part of the file is missing."""
     title, command, blocks = SECTIONS[stem]
-    path = BUILD / f"results/{stem}.json"
-    if not path.is_file():
+    path = BUILD / f"results/{stem.partition(':')[0]}.json"
+    body = path.is_file() and blocks(json.loads(path.read_text("utf-8")))
+    if not body:
         return None
-    body = "\n\n".join(blocks(json.loads(path.read_text("utf-8"))))
+    body = "\n\n".join(body)
     return f"{title}\n{'=' * len(title)}\n\n``{command}``\n\n{body}\n"
 
 
