@@ -118,15 +118,15 @@ static void show_search(struct seq_file *m, const struct rocs_target *t)
 	u32 i;
 
 	for (i = 0; i < s->nr; i++)
-		seq_printf(m, "%d %u %llu\n", pid_vnr(t->pid), s->point[i].index,
-			   s->point[i].score);
+		seq_printf(m, "%d %u %llu %u\n", pid_vnr(t->pid), s->point[i].index,
+			   s->point[i].score, s->point[i].times);
 }
 
 static int search_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
-	seq_puts(m, "pid index score_1073741824\n");
+	seq_puts(m, "pid index score_1073741824 times\n");
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
 			show_search(m, rocs_targets[i]);

@@ -28,6 +28,12 @@
  * search finds the best point if the score has one summit; a summit narrower
  * than a quarter of the stack can be missed.
  *
+ * A single odd window would send the coarse search to a wrong part of the stack.  So
+ * it ends only where the best point and both of its neighbours were measured twice.
+ * Of a neighbour the better measurement counts: a disturbance makes a window slower,
+ * and a search that a disturbed point has turned back ends beside that point.  Of the
+ * best point the mean counts: the best of many measurements has had luck.
+ *
  * Source: Soares, Tam and Stumm, MICRO 2008, section 3.3, Algorithm 1.
  *
  * Differences from the paper:
@@ -36,6 +42,7 @@
  *   of the paper measures before it maps, so its best point is a step off.
  * - A point counts as better only if its score is ROCS_SEARCH_NOISE better than that
  *   of a point with fewer pages.  Measurements scatter, and fewer pages cost less.
+ * - The coarse search, and its second measurements.
  */
 
 #include <linux/math.h>
@@ -70,6 +77,12 @@ void rocs_search_begin(struct rocs_search *s, enum rocs_search_kind kind,
 	s->step = max(step, DIV_ROUND_UP(pages, ROCS_SEARCH_POINTS - 1));
 }
 
+/* Is @a better than @b by more than measurements scatter? */
+static bool is_better(const struct rocs_search_point *a, const struct rocs_search_point *b)
+{
+	return a->score > b->score + (b->score >> ROCS_SEARCH_NOISE);
+}
+
 /**
  * rocs_search_best() - the best point so far
  * @s: the search, with one measured point at least.
@@ -81,10 +94,21 @@ const struct rocs_search_point *rocs_search_best(const struct rocs_search *s)
 	const struct rocs_search_point *best = s->point, *p;
 
 	for (p = s->point + 1; p < s->point + s->nr; p++) {
-		if (p->score > best->score + (best->score >> ROCS_SEARCH_NOISE))
+		if (is_better(p, best))
 			best = p;
 	}
 	return best;
+}
+
+/* The point at s->index, or NULL if it was not measured. */
+static struct rocs_search_point *find(struct rocs_search *s)
+{
+	struct rocs_search_point *p;
+
+	for (p = s->point; p < s->point + s->nr; p++)
+		if (p->index == s->index)
+			return p;
+	return NULL;
 }
 
 static void insert(struct rocs_search *s, u64 score)
@@ -93,22 +117,32 @@ static void insert(struct rocs_search *s, u64 score)
 
 	for (; i && s->point[i - 1].index > s->index; i--)
 		s->point[i] = s->point[i - 1];
-	s->point[i] = (struct rocs_search_point){ s->index, score };
+	s->point[i] = (struct rocs_search_point){ s->index, 1, score };
 }
 
-/* The wider one of the intervals beside the best point, or the best point. */
-static u32 next_middle(const struct rocs_search *s)
+static void measure_again(struct rocs_search *s, struct rocs_search_point *p, u64 score)
 {
-	const struct rocs_search_point *best = rocs_search_best(s);
-	u32 below = 0, above = 0;
+	if (p == rocs_search_best(s))
+		p->score = (p->score + score) / 2;
+	else
+		p->score = max(p->score, score);
+	p->times++;
+}
 
-	if (best > s->point)
-		below = best->index - best[-1].index;
-	if (best < s->point + s->nr - 1)
-		above = best[1].index - best->index;
-	if (max(below, above) <= s->step)
-		return best->index;
-	return above >= below ? best->index + above / 2 : best->index - below / 2;
+/* Where the coarse search goes on; the best point, if the search has ended. */
+static u32 next_coarse(const struct rocs_search *s)
+{
+	const struct rocs_search_point *best = rocs_search_best(s), *p;
+	const struct rocs_search_point *first = best - (best > s->point);
+	const struct rocs_search_point *last = best + (best < s->point + s->nr - 1);
+	u32 below = best->index - first->index, above = last->index - best->index;
+
+	if (max(below, above) > s->step && s->nr < ROCS_SEARCH_POINTS)
+		return above >= below ? best->index + above / 2 : best->index - below / 2;
+	for (p = first; p <= last; p++)
+		if (p->times == 1)
+			return p->index;
+	return best->index;
 }
 
 static u32 next_point(const struct rocs_search *s)
@@ -119,9 +153,9 @@ static u32 next_point(const struct rocs_search *s)
 		stride = max(stride, DIV_ROUND_UP(s->pages, COARSE_INTERVALS));
 	if (last < s->pages)
 		return last + min(stride, s->pages - last);
-	if (s->kind == ROCS_SEARCH_COARSE)
-		return next_middle(s);
-	return rocs_search_best(s)->index;
+	if (s->kind == ROCS_SEARCH_LINEAR)
+		return rocs_search_best(s)->index;
+	return next_coarse(s);
 }
 
 /**
@@ -138,13 +172,15 @@ static u32 next_point(const struct rocs_search *s)
  */
 bool rocs_search_measured(struct rocs_search *s, u64 score)
 {
-	u32 old = s->index, i;
-	bool more = true;
+	struct rocs_search_point *p = find(s);
+	u32 old = s->index;
 
-	insert(s, score);
+	if (p)
+		measure_again(s, p, score);
+	else
+		insert(s, score);
 	s->index = next_point(s);
-	for (i = 0; i < s->nr; i++)
-		more = more && s->point[i].index != s->index;
 	s->moved += max(old, s->index) - min(old, s->index);
-	return more;
+	p = find(s);
+	return !p || (s->kind == ROCS_SEARCH_COARSE && p->times == 1);
 }

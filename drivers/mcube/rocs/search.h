@@ -18,7 +18,8 @@
  * enum rocs_search_kind - how a search proceeds
  * @ROCS_SEARCH_LINEAR: all multiples of the step in turn, as in the paper.
  * @ROCS_SEARCH_COARSE: five points over the whole stack, then the middle of the
- *                      intervals on both sides of the best point.
+ *                      intervals on both sides of the best point; the points where
+ *                      it ends twice.
  */
 enum rocs_search_kind {
 	ROCS_SEARCH_LINEAR,
@@ -26,12 +27,14 @@ enum rocs_search_kind {
 };
 
 /**
- * struct rocs_search_point - a measurement
+ * struct rocs_search_point - a point that was measured
  * @index: pages from the top of the stack that were in the partition.
+ * @times: how often it was measured, 1 or 2.
  * @score: what was measured; more is better.
  */
 struct rocs_search_point {
 	u32 index;
+	u32 times;
 	u64 score;
 };
 

@@ -348,13 +348,15 @@ def rocs(data):
                 table(rows["loads"], {"load": "load"} | gains),
                 "*pages*: of the profile; *rank corr*: of the sampled miss rates with the rates "
                 "that the model counts;\n*limit*: that of an unbiased sampler with as many "
-                "samples; *overhead*: of sampling;\n*gap*: of the coarse search "
-                "to the best static choice; *polluters*: share of the pages that moved.",
+                "samples; *overhead*: of sampling;\n*gap*: cycles that the choice of the coarse "
+                "search costs beyond that of the linear one;\n*window*: the same by scores of "
+                "single windows; *polluters*: share of the pages that moved.",
                 table(rows["loads"], {
                     "load": "load", "pages": lambda r: share(r, "truth", "pages"),
                     "rank corr": lambda r: f"{share(r, 'truth', 'rank_corr'):.3f}",
                     "limit": lambda r: f"{share(r, 'truth', 'rank_corr_limit'):.3f}",
                     "overhead": percent("overhead"), "gap": percent("search_gap"),
+                    "window": percent("window_gap"),
                     "polluters": lambda r: f"{r['mapped'] / r['stack']:.0%}"})]
     if rows["programs"]:
         out += ["``--part programs``: programs of Debian packages, for an instruction. A program "

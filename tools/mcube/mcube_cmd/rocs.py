@@ -104,9 +104,9 @@ def pages(pid):
 
 
 def search(pid):
-    """Points of a process's last search: pages, IPC, IPC over the baseline, best or not."""
-    rows = [(int(r["index"]), int(r["score_1073741824"])) for r in table("search") or []
-            if int(r["pid"]) == pid]
+    """Points of a process's last search: pages, IPC, IPC over the baseline, windows, the best."""
+    rows = [(int(r["index"]), int(r["score_1073741824"]), int(r["times"]))
+            for r in table("search") or [] if int(r["pid"]) == pid]
     if not rows:
         return []
     best = rows[0]
@@ -114,7 +114,7 @@ def search(pid):
         if row[1] > best[1] + best[1] // NOISE:
             best = row
     return [{"pages": n, "ipc": score / SCORE_ONE, "relative": ratio(score, rows[0][1]),
-             "best": (n, score) == best} for n, score in rows]
+             "windows": times, "best": n == best[0]} for n, score, times in rows]
 
 
 def mappings(pid):

@@ -114,8 +114,8 @@ def show_profile(data):
         print("no search yet")
         return
     body = [[f"{p['pages']:,}", f"{p['ipc']:.4f}", percent(p["relative"]),
-             "best" if p["best"] else ""] for p in data["search"]]
-    print_table(["pages moved", "IPC", "of baseline", ""], body, 0)
+             str(p["windows"]), "best" if p["best"] else ""] for p in data["search"]]
+    print_table(["pages moved", "IPC", "of baseline", "windows", ""], body, 0)
 
 
 def draw_rates(ax, stack):

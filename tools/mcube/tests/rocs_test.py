@@ -19,8 +19,8 @@ TARGETS = HEAD + (
 PROFILE = "pid address samples rate_65536 mapped\n" + "".join(
     f"4242 {0x400000 + 4096 * i:#x} {100 - i} {65536 - 700 * i} {int(i < 40)}\n"
     for i in range(80)) + "4242 0x900000 9 0 0\n"
-SEARCH = ("pid index score_1073741824\n4242 0 536870912\n4242 160 538624000\n4242 512 614400000\n"
-          "4242 640 615424000\n")
+SEARCH = ("pid index score_1073741824 times\n4242 0 536870912 1\n4242 160 538624000 2\n"
+          "4242 512 614400000 2\n4242 640 615424000 2\n")
 
 
 class Rocs(fake.Case):
@@ -287,6 +287,7 @@ class Profile(Rocs):
         # 640 pages are better by less than 1/256: fewer pages win, as in the kernel.
         self.assertEqual([p["pages"] for p in data["search"] if p["best"]], [512])
         self.assertEqual(data["search"][0]["relative"], 1.0)
+        self.assertEqual([p["windows"] for p in data["search"]], [1, 2, 2, 2])
 
     def test_new_profile(self):
         """A profile that is replaced after its target was read is read again with its target."""
@@ -311,7 +312,7 @@ class Profile(Rocs):
         self.assertIn("process 4242 (my art), state hold: 81 pages in the stack, the first 40", out)
         self.assertRegex(out, r"90% and more +10 +\S+ +10\n")
         self.assertRegex(out, r"0% to 25% +\d+ +\S+ +0\n")
-        self.assertRegex(out, r"512 +0.5722 +114.4% +best\n")
+        self.assertRegex(out, r"512 +0.5722 +114.4% +2 +best\n")
         self.assertRegex(out, r"\[heap\] +400000 +80 ")
 
     def test_which(self):

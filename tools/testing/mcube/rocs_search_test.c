@@ -174,6 +174,57 @@ TEST(a_noisy_baseline_does_not_matter_much)
 	EXPECT_LT(worst, 60);
 }
 
+/*
+ * A window that something disturbs is slower.  It must neither hide the summit nor send the
+ * search to another part of the stack, but for the rare case that it meets the same point twice.
+ */
+TEST(a_disturbed_window_does_not_mislead)
+{
+	unsigned long i, misled = 0, points = 0, count = 1000 * test_scale();
+	u32 k;
+
+	for (i = 0; i < count; i++) {
+		struct program p = random_program();
+		bool more = true;
+
+		rocs_search_begin(&search, ROCS_SEARCH_COARSE, p.pages, p.pages / 32);
+		while (more) {
+			u64 s = score(&p, search.index);
+
+			/* The baseline tells the gain, not the point. */
+			if (search.index && !get_random_u32_below(10))
+				s -= s / 10 + get_random_u32_below(s / 5);
+			more = rocs_search_measured(&search, s);
+		}
+		misled += score(&p, search.index) * 100 < score(&p, p.top) * 93;
+		for (k = 0; k < search.nr; k++)
+			points += search.point[k].times;
+	}
+	TH_LOG("%lu of %lu searches misled, %lu measurements each", misled, count,
+	       points / count);
+	EXPECT_LT(misled * 100, count);
+}
+
+/* One window is faster than all other windows; its point is measured again, and is not held. */
+TEST(a_lucky_window_is_not_held)
+{
+	struct program p = { .pages = 1024, .top = 768, .base = 1000000, .rise = 200000 };
+	bool more = true, lucky = false;
+
+	rocs_search_begin(&search, ROCS_SEARCH_COARSE, p.pages, 32);
+	while (more) {
+		u64 s = score(&p, search.index);
+
+		if (search.index == 256 && !lucky) {
+			lucky = true;
+			s += s / 5;
+		}
+		more = rocs_search_measured(&search, s);
+	}
+	EXPECT_TRUE(lucky);
+	EXPECT_EQ(search.index, 768);
+}
+
 TEST(a_phase_is_found_and_an_odd_window_is_not)
 {
 	struct rocs_phase p = { };

@@ -120,13 +120,21 @@ def table(path):
     return [dict(zip(head.split(), line.split())) for line in lines]
 
 
+class Point(NamedTuple):
+    """A point of a search."""
+
+    pages: int          # from the top of the stack that were in the partition
+    score: int
+    times: int          # how often it was measured
+
+
 class Held(NamedTuple):
     """A load under ROCS, from its start to the end of a time of holding."""
 
     states: list        # (state, Counts of each line in that state)
     end: tuple          # iterations, checksum; the load has checked its result
     target: dict        # the last line of "targets"
-    points: list        # (pages from the top of the stack, score), by pages
+    points: list        # Points, by pages
     stats: dict         # counters of ROCS
 
     def of(self, state):
@@ -153,5 +161,6 @@ def read_held(base):
         key, _, value = line.rpartition("/")[2].partition(":")
         stats[key] = int(value)
     targets = table(at("targets"))
-    points = [(int(p["index"]), int(p["score_1073741824"])) for p in table(at("search"))]
+    points = [Point(int(p["index"]), int(p["score_1073741824"]), int(p["times"]))
+              for p in table(at("search"))]
     return Held(states, load.end, targets[-1] if targets else {}, sorted(points), stats)

@@ -20,7 +20,7 @@ TITLE = "ROCS and SRM-buffer together, beside a file reader and a polluting proc
 POLICIES = ("off", "srm", "rocs", "both")
 LOAD = "art"
 LINES = 24
-MOST = 2000
+MOST = 6000
 
 
 def script(machine):

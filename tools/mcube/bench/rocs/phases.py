@@ -28,7 +28,7 @@ EACH = 50
 def script(machine):
     """Lines of the script of a guest."""
     options = f"--kib {guest.kib(machine)} --report {EACH}"
-    words = " ".join(f"{k}={v}" for k, v in loads.SETTINGS.items())
+    words = " ".join(f"{k}={v}" for k, v in loads.BRIEF.items())
     lines = PHASES * LONG
     return ["policy off",
             f"fixed /results/off.load --rounds {PHASES * SHORT * EACH} "
@@ -42,7 +42,7 @@ def run_guest(args, machine):
     """Run a guest."""
     guest.boot(f"phases-{machine}", script(machine),
                {"machine": machine, "load": "phases", "kernel": args.kernel,
-                "settings": loads.SETTINGS}, timeout=args.timeout)
+                "settings": loads.BRIEF}, timeout=args.timeout)
 
 
 def guests(args):

@@ -24,7 +24,7 @@ TITLE = "programs of Debian packages"
 LINES = 24
 MOST = 160
 # These programs miss less often than the module looks for by default.
-SETTINGS = loads.SETTINGS | {"profile_windows": 20, "search": "coarse", "min_rate": 1}
+SETTINGS = loads.BRIEF | {"profile_windows": 20, "search": "coarse", "min_rate": 1}
 TEXT = ui.BUILD / "bench-rocs" / "text"
 TEXT_MIB = 6
 
