@@ -18,6 +18,7 @@
 
 #include <linux/bio.h>
 #include <linux/blkdev.h>
+#include <linux/minmax.h>
 
 #include "fill.h"
 
@@ -106,4 +107,33 @@ void setcache_read_block(struct setcache_fill *fill)
 		if (fill->part[i].reserved)
 			fill->part[i].failed = fill->reserved == 1 ||
 					       !read_page(bdev, fill, i);
+}
+
+/**
+ * setcache_submit_block() - begin to read pages of a block device
+ * @fill: the pages.
+ * @left: incremented for each bio.
+ * @end: called when a bio has ended; puts the bio.
+ * @private: for @end.
+ *
+ * Context: process; waits for memory only.
+ */
+void setcache_submit_block(const struct setcache_fill *fill, atomic_t *left,
+			   bio_end_io_t *end, void *private)
+{
+	struct block_device *bdev = I_BDEV(fill->mapping->host);
+	unsigned int first, nr;
+	struct bio *bio;
+
+	for (first = 0; first < fill->nr; first += max(nr, 1U)) {
+		nr = run_at(fill, first);
+		if (!nr)
+			continue;
+		bio = bio_alloc(bdev, nr, REQ_OP_READ, GFP_NOIO);
+		add_run(bio, fill, first, nr);
+		bio->bi_end_io = end;
+		bio->bi_private = private;
+		atomic_inc(left);
+		submit_bio(bio);
+	}
 }

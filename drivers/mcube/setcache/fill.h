@@ -7,9 +7,25 @@
 #ifndef _DRIVERS_MCUBE_SETCACHE_FILL_H
 #define _DRIVERS_MCUBE_SETCACHE_FILL_H
 
+#include <linux/bio.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include "internal.h"
+
+/**
+ * enum setcache_obstacle - why a fill has no more pages
+ * @SETCACHE_NO_OBSTACLE: it has all.
+ * @SETCACHE_IS_CACHED: the page is in the page cache.
+ * @SETCACHE_IS_BUSY: another fill reads the page.
+ * @SETCACHE_IS_FULL: all ways of the set are in use.
+ */
+enum setcache_obstacle {
+	SETCACHE_NO_OBSTACLE,
+	SETCACHE_IS_CACHED,
+	SETCACHE_IS_BUSY,
+	SETCACHE_IS_FULL,
+};
 
 /**
  * struct setcache_part - a page of a fill: a way that the fill has pinned
@@ -52,6 +68,23 @@ static inline struct folio *setcache_folio(const struct setcache_part *part)
 	return part->set->entry[part->way].page;
 }
 
+/* fill.c */
+wait_queue_head_t *setcache_fill_queue(u64 hash);
+bool setcache_is_cached(struct address_space *mapping, pgoff_t index);
+enum setcache_obstacle setcache_fill_reserve(struct setcache_fill *fill,
+					     struct setcache_key *key, pgoff_t last);
+void setcache_fill_submit(struct setcache_fill *fill, unsigned int i,
+			  wait_queue_entry_t *waiter);
+void setcache_fill_finish(struct setcache_fill *fill);
+void setcache_fill_publish(struct setcache_fill *fill);
+
+/* block.c */
 void setcache_read_block(struct setcache_fill *fill);
+void setcache_submit_block(const struct setcache_fill *fill, atomic_t *left,
+			   bio_end_io_t *end, void *private);
+
+/* async.c */
+ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what,
+			    struct setcache_key *key, pgoff_t last);
 
 #endif /* _DRIVERS_MCUBE_SETCACHE_FILL_H */

@@ -45,6 +45,7 @@ struct setcache_slot {
  * @SETCACHE_STAT_WAITS: reads that waited for a fill by another task.
  * @SETCACHE_STAT_FULL: reads through the page cache, as all ways were in use.
  * @SETCACHE_STAT_NOWAIT: reads that may not wait, and whose page was in no set.
+ * @SETCACHE_STAT_ASYNC: fills that nobody waited for.
  * @SETCACHE_STAT_DOOMED: pages that were killed while they were being filled.
  * @SETCACHE_STAT_KILLED: pages that were killed.
  * @SETCACHE_STAT_ERRORS: fills that failed.
@@ -62,6 +63,7 @@ enum setcache_stat {
 	SETCACHE_STAT_WAITS,
 	SETCACHE_STAT_FULL,
 	SETCACHE_STAT_NOWAIT,
+	SETCACHE_STAT_ASYNC,
 	SETCACHE_STAT_DOOMED,
 	SETCACHE_STAT_KILLED,
 	SETCACHE_STAT_ERRORS,
@@ -182,8 +184,14 @@ ssize_t setcache_ask(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 
 /* fill.c */
 void setcache_fill_init(void);
-ssize_t setcache_fill(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
+
+/* miss.c */
+ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 		      struct setcache_key *key);
+
+/* async.c */
+int setcache_async_init(void);
+void setcache_async_exit(void);
 
 /* control.c */
 int setcache_set_mode(enum setcache_mode mode);

@@ -10,10 +10,11 @@
  *     |                     |                      |
  *   filemap_read() ----> mm/mcube/setcache/ ---> read.c       pages in sets
  *                           ^                    ask.c        the same, by another node
- *                           |                    fill.c       pages from the device
+ *                           |                    miss.c       pages from the device
  *   page cache,             |                      |
- *   truncation,  -----------+  kills               v
- *   direct writes                                set.c, policy.c, table.c
+ *   truncation,  -----------+  kills             async.c      the same, nobody waits
+ *   direct writes                                  v
+ *                                                set.c, policy.c, table.c
  *                                                  ^
  *                                                pool.c       memory and locks of sets
  *                                                numa.c       nodes of that memory
@@ -37,9 +38,12 @@ static int __init setcache_init(void)
 	int ret;
 
 	setcache_fill_init();
-	ret = setcache_pool_init();
+	ret = setcache_async_init();
 	if (ret)
 		return ret;
+	ret = setcache_pool_init();
+	if (ret)
+		goto no_pool;
 	ret = setcache_reclaim_init();
 	if (ret)
 		goto no_reclaim;
@@ -53,6 +57,8 @@ no_sysfs:
 	setcache_reclaim_exit();
 no_reclaim:
 	setcache_pool_exit();
+no_pool:
+	setcache_async_exit();
 	return ret;
 }
 
@@ -64,6 +70,7 @@ static void __exit setcache_exit(void)
 	setcache_control_exit();
 	setcache_reclaim_exit();
 	setcache_pool_exit();
+	setcache_async_exit();
 }
 
 module_init(setcache_init);

@@ -86,5 +86,5 @@ ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
 		done = copy_hits(iocb, to, size, &key, &got);
 	if (done || got <= 0)
 		return done ?: got;
-	return setcache_fill(iocb, to, size, &key);
+	return setcache_miss(iocb, to, size, &key);
 }

@@ -150,6 +150,7 @@ STAT(bypassed, SETCACHE_STAT_BYPASSED);
 STAT(waits, SETCACHE_STAT_WAITS);
 STAT(full, SETCACHE_STAT_FULL);
 STAT(nowait, SETCACHE_STAT_NOWAIT);
+STAT(async, SETCACHE_STAT_ASYNC);
 STAT(doomed, SETCACHE_STAT_DOOMED);
 STAT(killed, SETCACHE_STAT_KILLED);
 STAT(errors, SETCACHE_STAT_ERRORS);
@@ -167,6 +168,7 @@ static struct attribute *stat_files[] = {
 	&waits_attr.attr,
 	&full_attr.attr,
 	&nowait_attr.attr,
+	&async_attr.attr,
 	&doomed_attr.attr,
 	&killed_attr.attr,
 	&errors_attr.attr,

@@ -28,6 +28,8 @@ struct mcube_setcache_engine {
 	void (*drop)(void);
 };
 
+void mcube_setcache_stay(void);
+void mcube_setcache_leave(void);
 u64 mcube_setcache_cookie(struct address_space *mapping);
 void mcube_setcache_open(const struct mcube_setcache_engine *engine);
 void mcube_setcache_shut(void);

@@ -4,9 +4,9 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The engine is a module.  Tasks are in the engine only while they hold a reference
- * on @users.  To shut the door means to kill that counter and to wait until it is 0;
- * then the engine may free all sets, and the module may go.
+ * The engine is a module.  Tasks and asynchronous reads are in the engine only while
+ * they hold a reference on @users.  To shut the door means to kill that counter and to
+ * wait until it is 0; then the engine may free all sets, and the module may go.
  *
  * A file has a cookie, a word in its page cache.  Pages in sets have the name
  * (cookie, index), and no cookie is used twice, so a file without a cookie has no page
@@ -102,6 +102,30 @@ ssize_t __mcube_setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *s
 	} while (fault_in_iov_iter_writeable(to, len) < len);
 	return -EFAULT;
 }
+
+/**
+ * mcube_setcache_stay() - a read stays in the engine after it has returned
+ *
+ * The read works on its own then, and mcube_setcache_shut() waits for it.
+ *
+ * Context: within @read of the engine.
+ */
+void mcube_setcache_stay(void)
+{
+	percpu_ref_get(&users);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_stay, MCUBE);
+
+/**
+ * mcube_setcache_leave() - a read that stayed has left
+ *
+ * The sets may be gone then; the module waits for its work items.
+ */
+void mcube_setcache_leave(void)
+{
+	percpu_ref_put(&users);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_leave, MCUBE);
 
 /*
  * If the cookie changes meanwhile, the kill is complete: fills that use the new cookie

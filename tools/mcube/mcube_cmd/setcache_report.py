@@ -15,6 +15,7 @@ COUNTERS = {
     "waits": "reads that waited for another task's fill",
     "full": "reads through the page cache: all places of the set in use",
     "nowait": "reads that may not wait, and were refused",
+    "async": "fills that nobody waited for",
     "doomed": "pages that changed while they were read",
     "killed": "pages that left their set, as the file changed",
     "errors": "pages that the device could not read",

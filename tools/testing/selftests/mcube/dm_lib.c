@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "dm_lib.h"
-#include "mcube_lib.h"
+#include "setcache_lib.h"
 
 #define CONTROL		"/dev/mapper/control"
 #define NAME		"mcube-test"
@@ -286,4 +287,37 @@ int dm_close(struct dm_device *d)
 	if (!ret)
 		*d->path = *d->broken = '\0';
 	return ret;
+}
+
+/* A file system over the device mapper, and a file there. */
+const char *dm_begin_file(struct dm_device *d, struct setcache_setup *s, const char *type,
+			  const char *below, unsigned int pages)
+{
+	const char *why = dm_open(d, below);
+	int fd;
+
+	if (why)
+		return why;
+	mkdir(SETCACHE_MOUNT, 0700);
+	/* No read writes a time. */
+	if (mount(d->path, SETCACHE_MOUNT, type, MS_NOATIME, NULL))
+		return "no file system on the disk";
+	s->mounted = true;
+	s->usable = true;
+	snprintf(s->file, sizeof(s->file), SETCACHE_MOUNT "/setcache");
+	snprintf(s->backing, sizeof(s->backing), "%s", s->file);
+	fd = open(s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || fallocate(fd, 0, 0, pages * PAGE_SIZE_))
+		return "no room on the disk";
+	close(fd);
+	return setcache_defaults() ? "settings are refused" : NULL;
+}
+
+/* A loop device below the device mapper. */
+const char *dm_begin_device(struct dm_device *d, struct setcache_setup *s, unsigned int pages)
+{
+	const char *why = setcache_begin(s, ON_BLOCK_DEVICE, pages) ?: dm_open(d, s->loop);
+
+	snprintf(s->file, sizeof(s->file), "%s", d->path);
+	return why;
 }

@@ -42,4 +42,10 @@ int dm_hold(void);
 int dm_go_on(void);
 int dm_close(struct dm_device *d);
 
+struct setcache_setup;
+
+const char *dm_begin_file(struct dm_device *d, struct setcache_setup *s, const char *type,
+			  const char *below, unsigned int pages);
+const char *dm_begin_device(struct dm_device *d, struct setcache_setup *s, unsigned int pages);
+
 #endif /* _SELFTEST_MCUBE_DM_LIB_H */

@@ -2,33 +2,25 @@
 /*
  * Asynchronous reads from page sets: io_uring and AIO
  *
- * A read that may not wait gets -EAGAIN if its page is in no set, and the page is not
- * filled by the task that submits.  io_uring reads on in a worker; AIO gives the error to
- * a program that asked for RWF_NOWAIT.
+ * A read that may not wait gets -EAGAIN if its page is in no set.  AIO gives the error to a
+ * program that asked for RWF_NOWAIT.  io_uring reads once more and is woken when the page is
+ * there; it lets a worker read only where a read has to wait for something else.
  */
 
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
-#include <linux/io_uring.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "../kselftest_harness.h"
+#include "ring_lib.h"
 #include "setcache_lib.h"
 
-#define DEPTH	32U	/* reads at a time, and pages of the file */
-
-/* A ring of io_uring, without a library. */
-struct ring {
-	int fd;
-	char *sq, *cq;
-	struct io_uring_sqe *sqe;
-	struct io_uring_params p;
-};
+#define DEPTH	RING_DEPTH	/* reads at a time, and pages of the file */
+#define LONG	4U		/* pages of a long read */
 
 FIXTURE(setcache_async) {
 	struct setcache_setup setup;
@@ -46,68 +38,23 @@ FIXTURE_VARIANT_ADD(setcache_async, ext4) { .place = ON_EXT4 };
 FIXTURE_VARIANT_ADD(setcache_async, xfs) { .place = ON_XFS };
 FIXTURE_VARIANT_ADD(setcache_async, block_device) { .place = ON_BLOCK_DEVICE };
 
-static void *map_ring(int fd, size_t size, off_t what)
-{
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, what);
-}
-
-/* NULL, or the reason why there is no ring. */
-static const char *open_ring(struct ring *r)
-{
-	r->fd = syscall(SYS_io_uring_setup, DEPTH, &r->p);
-	if (r->fd < 0)
-		return "no io_uring";
-	r->sq = map_ring(r->fd, r->p.sq_off.array + DEPTH * sizeof(uint32_t), IORING_OFF_SQ_RING);
-	r->cq = map_ring(r->fd, r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe),
-			 IORING_OFF_CQ_RING);
-	r->sqe = map_ring(r->fd, DEPTH * sizeof(*r->sqe), IORING_OFF_SQES);
-	return r->sq == MAP_FAILED || r->cq == MAP_FAILED || (void *)r->sqe == MAP_FAILED ?
-	       "the ring cannot be mapped" : NULL;
-}
-
-static uint32_t *word(char *ring, uint32_t at)
-{
-	return (uint32_t *)(ring + at);
-}
-
-/* Reads that are complete. */
-static unsigned int complete(struct ring *r)
-{
-	return __atomic_load_n(word(r->cq, r->p.cq_off.tail), __ATOMIC_ACQUIRE) -
-	       *word(r->cq, r->p.cq_off.head);
-}
-
 /* Submit a read of each page, and wait for so many of them.  0 or an error. */
 static int submit(struct ring *r, int fd, char *buf, unsigned int wait)
 {
-	uint32_t tail = *word(r->sq, r->p.sq_off.tail);
 	unsigned int i;
 
-	for (i = 0; i < DEPTH; i++) {
-		unsigned int at = (tail + i) & *word(r->sq, r->p.sq_off.ring_mask);
-
-		r->sqe[at] = (struct io_uring_sqe){
-			.opcode = IORING_OP_READ, .fd = fd, .off = i * PAGE_SIZE_,
-			.addr = (uintptr_t)(buf + i * PAGE_SIZE_), .len = PAGE_SIZE_,
-			.user_data = i,
-		};
-		word(r->sq, r->p.sq_off.array)[at] = at;
-	}
-	__atomic_store_n(word(r->sq, r->p.sq_off.tail), tail + DEPTH, __ATOMIC_RELEASE);
-	return syscall(SYS_io_uring_enter, r->fd, DEPTH, wait, IORING_ENTER_GETEVENTS, NULL,
-		       0) == DEPTH ? 0 : -errno;
+	for (i = 0; i < DEPTH; i++)
+		ring_add(r, fd, buf + i * PAGE_SIZE_, PAGE_SIZE_, i * PAGE_SIZE_);
+	return ring_submit(r, wait);
 }
 
-/* Take all that is complete; returns how many reads got another result than a page. */
-static unsigned int reap(struct ring *r)
+/* Take all that is complete; returns how many reads got another result. */
+static unsigned int reap(struct ring *r, int result)
 {
-	uint32_t *head = word(r->cq, r->p.cq_off.head);
-	struct io_uring_cqe *cqe = (void *)(r->cq + r->p.cq_off.cqes);
-	unsigned int nr = complete(r), i, bad = 0;
+	unsigned int bad = 0;
 
-	for (i = 0; i < nr; i++)
-		bad += cqe[(*head + i) & *word(r->cq, r->p.cq_off.ring_mask)].res != PAGE_SIZE_;
-	__atomic_store_n(head, *head + nr, __ATOMIC_RELEASE);
+	while (ring_complete(r))
+		bad += ring_take(r) != result;
 	return bad;
 }
 
@@ -126,7 +73,7 @@ static unsigned int wrong(char *buf, uint32_t number)
 FIXTURE_SETUP(setcache_async)
 {
 	const char *why = setcache_begin(&self->setup, variant->place, DEPTH) ?:
-			  open_ring(&self->ring);
+			  ring_open(&self->ring);
 
 	if (why)
 		SKIP(return, "%s", why);
@@ -149,28 +96,57 @@ FIXTURE_TEARDOWN_PARENT(setcache_async)
 TEST_F_TIMEOUT(setcache_async, io_uring, 60)
 {
 	long nowait = setcache_stat("nowait"), fills = setcache_stat("fills");
+	long async = setcache_stat("async");
 
 	ASSERT_EQ(0, submit(&self->ring, self->fd, self->buf, DEPTH));
-	EXPECT_EQ(DEPTH, complete(&self->ring));
-	EXPECT_EQ(0, reap(&self->ring));
+	EXPECT_EQ(DEPTH, ring_complete(&self->ring));
+	EXPECT_EQ(0, reap(&self->ring, PAGE_SIZE_));
 	EXPECT_EQ(0, wrong(self->buf, 1));
 	EXPECT_EQ(DEPTH, setcache_stat("fills") - fills);
-	/* No page was filled without an attempt that may not wait. */
+	/* No page was filled without an attempt that may not wait, and none by a worker. */
 	EXPECT_LE(DEPTH, setcache_stat("nowait") - nowait);
+	EXPECT_EQ(DEPTH, setcache_stat("async") - async);
+	EXPECT_EQ(0, ring_workers());
 
 	/* A read of pages that are in sets is complete when the call returns, without a worker. */
 	nowait = setcache_stat("nowait");
 	ASSERT_EQ(0, submit(&self->ring, self->fd, self->buf, 0));
-	EXPECT_EQ(DEPTH, complete(&self->ring));
-	EXPECT_EQ(0, reap(&self->ring));
+	EXPECT_EQ(DEPTH, ring_complete(&self->ring));
+	EXPECT_EQ(0, reap(&self->ring, PAGE_SIZE_));
 	EXPECT_EQ(0, wrong(self->buf, 1));
 	EXPECT_EQ(0, setcache_stat("nowait") - nowait);
 
 	/* Pages that have changed are read anew. */
 	ASSERT_EQ(0, setcache_write(self->fd, DEPTH, 2));
 	ASSERT_EQ(0, submit(&self->ring, self->fd, self->buf, DEPTH));
-	EXPECT_EQ(0, reap(&self->ring));
+	EXPECT_EQ(0, reap(&self->ring, PAGE_SIZE_));
 	EXPECT_EQ(0, wrong(self->buf, 2));
+}
+
+/* Reads of several pages, some of which other reads fill, or have filled. */
+TEST_F_TIMEOUT(setcache_async, reads_that_overlap, 60)
+{
+	long fills = setcache_stat("fills");
+	unsigned int i, round;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i + LONG <= DEPTH; i++)
+			ring_add(&self->ring, self->fd, self->buf + i * PAGE_SIZE_,
+				 LONG * PAGE_SIZE_, i * PAGE_SIZE_);
+		ASSERT_EQ(0, ring_submit(&self->ring, i));
+		EXPECT_EQ(i, ring_complete(&self->ring));
+		EXPECT_EQ(0, reap(&self->ring, LONG * PAGE_SIZE_));
+		EXPECT_EQ(0, wrong(self->buf, 1));
+		/* Each page comes in once. */
+		EXPECT_EQ(DEPTH, setcache_stat("fills") - fills);
+	}
+	/* A read that ends with the file, or begins there. */
+	ring_add(&self->ring, self->fd, self->buf, LONG * PAGE_SIZE_, (DEPTH - 1) * PAGE_SIZE_);
+	ASSERT_EQ(0, ring_submit(&self->ring, 1));
+	EXPECT_EQ(PAGE_SIZE_, ring_take(&self->ring));
+	ring_add(&self->ring, self->fd, self->buf, LONG * PAGE_SIZE_, DEPTH * PAGE_SIZE_);
+	ASSERT_EQ(0, ring_submit(&self->ring, 1));
+	EXPECT_EQ(0, ring_take(&self->ring));
 }
 
 /* Read all pages by AIO; returns how many reads had the result, or -1. */

@@ -23,6 +23,7 @@
 
 #include "../kselftest_harness.h"
 #include "dm_lib.h"
+#include "ring_lib.h"
 #include "setcache_lib.h"
 
 #define PAGES		512U	/* more than a pool of 1 MiB has */
@@ -30,6 +31,8 @@
 #define END		384U
 #define CHUNK		8U	/* pages of a read and of a write */
 #define CHUNK_BYTES	(CHUNK * PAGE_SIZE_)
+#define STEP		(PAGES / RING_DEPTH)		/* asynchronous reads */
+#define PART		((END - FIRST) / STEP)	/* asynchronous reads of the part */
 #define READERS		3U
 #define WRONG		1	/* exit status of a reader: wrong data, or another error */
 
@@ -37,7 +40,6 @@
 #define NOW_AND_THEN	"1 1 1 error_reads"	/* seconds */
 #define DELAY		"60"			/* milliseconds */
 
-#define SETS		"/sys/kernel/debug/mcube/setcache/sets"
 #define CGROUP		MCUBE_CGROUPS "/mcube-dm"
 
 /* In memory that processes share. */
@@ -78,39 +80,6 @@ static void fail_requests(const struct dm_device *dm, const char *probability)
 	mcube_write(path, strcmp(probability, "0") ? "1" : "0");
 }
 
-/* A file system over the device mapper, and a file there. */
-static const char *begin_file(struct setcache_setup *s, struct dm_device *dm,
-			      const char *type, const char *below)
-{
-	const char *why = dm_open(dm, below);
-	int fd;
-
-	if (why)
-		return why;
-	mkdir(SETCACHE_MOUNT, 0700);
-	/* No read writes a time. */
-	if (mount(dm->path, SETCACHE_MOUNT, type, MS_NOATIME, NULL))
-		return "no file system on the disk";
-	s->mounted = true;
-	s->usable = true;
-	snprintf(s->file, sizeof(s->file), SETCACHE_MOUNT "/setcache");
-	snprintf(s->backing, sizeof(s->backing), "%s", s->file);
-	fd = open(s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || fallocate(fd, 0, 0, PAGES * PAGE_SIZE_))
-		return "no room on the disk";
-	close(fd);
-	return setcache_defaults() ? "settings are refused" : NULL;
-}
-
-/* A loop device below the device mapper. */
-static const char *begin_device(struct setcache_setup *s, struct dm_device *dm)
-{
-	const char *why = setcache_begin(s, ON_BLOCK_DEVICE, PAGES) ?: dm_open(dm, s->loop);
-
-	snprintf(s->file, sizeof(s->file), "%s", dm->path);
-	return why;
-}
-
 FIXTURE_SETUP(setcache_dm)
 {
 	const char *why = setcache_unusable();
@@ -120,8 +89,8 @@ FIXTURE_SETUP(setcache_dm)
 	if (!why && (getenv("MCUBE_DISK_DIR") || getenv("MCUBE_XFS_DIR")))
 		why = "file systems of the test are mounted, not over the device mapper";
 	why = why ?: variant->type ?
-	      begin_file(&self->setup, &self->dm, variant->type, variant->below) :
-	      begin_device(&self->setup, &self->dm);
+	      dm_begin_file(&self->dm, &self->setup, variant->type, variant->below, PAGES) :
+	      dm_begin_device(&self->dm, &self->setup, PAGES);
 	if (why)
 		SKIP(return, "%s", why);
 	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
@@ -280,41 +249,6 @@ static bool is_running(pid_t pid)
 	return !waitpid(pid, NULL, WNOHANG);
 }
 
-/* Wait until a child is in a fill, and sleeps there.  False if the child has ended. */
-static bool wait_for_fill(pid_t pid)
-{
-	char path[64], text[4096], *state;
-
-	for (; is_running(pid); usleep(2000)) {
-		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-		if (mcube_read(path, text, sizeof(text)) <= 0)
-			continue;
-		state = strrchr(text, ')');
-		if (!state || state[2] != 'D')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/stack", pid);
-		if (mcube_read(path, text, sizeof(text)) > 0 && strstr(text, "setcache_fill+"))
-			return true;
-	}
-	return false;
-}
-
-/* Ways that somebody fills or uses. */
-static long ways_in_use(void)
-{
-	FILE *f = fopen(SETS, "re");
-	long filling, pinned, sum = 0;
-	char line[256];
-
-	if (!f)
-		return -1;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*u %*u %ld %ld", &filling, &pinned) == 2)
-			sum += filling + pinned;
-	fclose(f);
-	return sum;
-}
-
 /* All pages are right, no way is in use, and the pool grows, shrinks and goes. */
 static void expect_sound(struct __test_metadata *_metadata, FIXTURE_DATA(setcache_dm) *self)
 {
@@ -323,7 +257,7 @@ static void expect_sound(struct __test_metadata *_metadata, FIXTURE_DATA(setcach
 
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, dm_heal(&self->dm));
-	EXPECT_EQ(0, ways_in_use());
+	EXPECT_EQ(0, setcache_ways_in_use());
 	errors = setcache_stat("errors");
 	EXPECT_EQ(PAGES, all_right(self, fd));
 	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "4"));
@@ -369,6 +303,68 @@ TEST_F_TIMEOUT(setcache_dm, reads_fail, 240)
 	EXPECT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
 	EXPECT_EQ(-EIO, right(self, fd, FIRST + 4 * CHUNK));
 	close(direct);
+	close(fd);
+	expect_sound(_metadata, self);
+}
+
+/* Submit so many reads of a page each; the first ones are of the part. */
+static int submit_reads(struct ring *ring, int fd, char *buf, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		ring_add(ring, fd, buf + i * PAGE_SIZE_, PAGE_SIZE_,
+			 (FIRST + i * STEP) % PAGES * PAGE_SIZE_);
+	return ring_submit(ring, 0);
+}
+
+/* Reads that got so many bytes, or an error; waits for all. */
+static unsigned int reap(struct ring *r, unsigned int nr, int result)
+{
+	unsigned int i, got = 0;
+
+	for (i = 0; i < nr && (ring_complete(r) || !ring_submit(r, 1)); i++)
+		got += ring_take(r) == result;
+	return got;
+}
+
+static unsigned int right_pages(FIXTURE_DATA(setcache_dm) *self, const char *buf,
+				unsigned int nr)
+{
+	unsigned int i, page, sum = 0;
+
+	for (i = 0; i < nr; i++) {
+		page = (FIRST + i * STEP) % PAGES;
+		sum += stamp_is_current(&self->shared->page[page], page, 1,
+					buf + i * PAGE_SIZE_, 0, PAGE_SIZE_);
+	}
+	return sum;
+}
+
+/* An error ends an asynchronous read.  Other reads do not notice. */
+TEST_F_TIMEOUT(setcache_dm, asynchronous_reads_fail, 240)
+{
+	long async = setcache_stat("async"), errors = setcache_stat("errors");
+	char *buf = calloc(RING_DEPTH, PAGE_SIZE_);
+	int fd = open_random(&self->setup);
+	unsigned int pass;
+	struct ring ring;
+
+	ASSERT_EQ(NULL, ring_open(&ring));
+	ASSERT_EQ(0, dm_set(&self->dm, "flakey", READS_FAIL));
+	for (pass = 0; pass < 3; pass++) {
+		ASSERT_EQ(0, submit_reads(&ring, fd, buf, PART));
+		EXPECT_EQ(PART, reap(&ring, PART, -EIO));
+	}
+	ASSERT_EQ(0, submit_reads(&ring, fd, buf, RING_DEPTH));
+	EXPECT_EQ(RING_DEPTH - PART, reap(&ring, RING_DEPTH, PAGE_SIZE_));
+	EXPECT_LT(0, setcache_stat("async") - async);
+	EXPECT_LT(0, setcache_stat("errors") - errors);
+	ASSERT_EQ(0, dm_heal(&self->dm));
+	ASSERT_EQ(0, submit_reads(&ring, fd, buf, RING_DEPTH));
+	EXPECT_EQ(RING_DEPTH, reap(&ring, RING_DEPTH, PAGE_SIZE_));
+	EXPECT_EQ(RING_DEPTH, right_pages(self, buf, RING_DEPTH));
+	close(ring.fd);
 	close(fd);
 	expect_sound(_metadata, self);
 }
@@ -538,7 +534,7 @@ TEST_F_TIMEOUT(setcache_dm, readers_are_killed, 240)
 	for (round = 0; round < 10; round++) {
 		start_readers(self, pid, -1, false);
 		for (i = 0; i < READERS; i++)
-			EXPECT_TRUE(wait_for_fill(pid[i]));
+			EXPECT_TRUE(setcache_wait_for_fill(pid[i]));
 		if (round % 4 == 3) {
 			/* Reads go on while the engine goes and comes. */
 			EXPECT_EQ(0, setcache_unload());
@@ -550,7 +546,7 @@ TEST_F_TIMEOUT(setcache_dm, readers_are_killed, 240)
 		}
 		for (i = 0; i < READERS; i++)
 			EXPECT_TRUE(was_killed(pid[i]));
-		EXPECT_EQ(0, ways_in_use());
+		EXPECT_EQ(0, setcache_ways_in_use());
 	}
 	expect_sound(_metadata, self);
 }
@@ -564,7 +560,7 @@ static void stop_readers(struct __test_metadata *_metadata, FIXTURE_DATA(setcach
 	ASSERT_EQ(0, dm_hold());
 	for (i = 0; i < READERS; i++) {
 		pid[i] = start_reader(self, i, -1, false, cgroup);
-		ASSERT_TRUE(wait_for_fill(pid[i]));
+		ASSERT_TRUE(setcache_wait_for_fill(pid[i]));
 	}
 }
 
@@ -616,6 +612,48 @@ TEST_F_TIMEOUT(setcache_dm, device_stops, 240)
 	if (mounted)
 		ASSERT_EQ(0, mount(self->dm.path, SETCACHE_MOUNT, variant->type, MS_NOATIME,
 				   NULL));
+	ASSERT_EQ(0, setcache_load());
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
+	expect_sound(_metadata, self);
+}
+
+/* Nobody waits while the device does not answer; the module waits for it. */
+TEST_F_TIMEOUT(setcache_dm, device_stops_asynchronous_reads, 240)
+{
+	char *buf = calloc(RING_DEPTH, PAGE_SIZE_);
+	int fd = open_random(&self->setup);
+	pid_t pid, unloader;
+	struct ring ring;
+
+	ASSERT_EQ(NULL, ring_open(&ring));
+	ASSERT_EQ(0, dm_hold());
+	/* A process that ends has to wait for its reads. */
+	pid = fork();
+	if (!pid)
+		_exit(ring_open(&ring) || submit_reads(&ring, fd, buf, PART));
+	while (setcache_stat("async") < PART && is_running(pid))
+		usleep(1000);
+	/* The pages of the process are on their way, and workers wait for them. */
+	ASSERT_EQ(0, submit_reads(&ring, fd, buf, RING_DEPTH));
+	EXPECT_EQ(0, ring_complete(&ring));
+	/* Filled and pinned. */
+	EXPECT_EQ(2 * RING_DEPTH, setcache_ways_in_use());
+	unloader = fork();
+	if (!unloader)
+		_exit(!!setcache_unload());
+	while (mcube_exists(MCUBE_SETCACHE "mode") && is_running(unloader))
+		usleep(10000);
+	usleep(100000);
+	/* Memory into which the device may write is nobody else's. */
+	EXPECT_TRUE(is_running(unloader));
+	EXPECT_EQ(0, dm_go_on());
+	EXPECT_EQ(RING_DEPTH, reap(&ring, RING_DEPTH, PAGE_SIZE_));
+	EXPECT_EQ(RING_DEPTH, right_pages(self, buf, RING_DEPTH));
+	EXPECT_TRUE(ended_well(unloader));
+	EXPECT_TRUE(ended_well(pid));
+	close(ring.fd);
+	close(fd);
 	ASSERT_EQ(0, setcache_load());
 	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
 	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "setcache_lib.h"
@@ -215,4 +216,39 @@ bool stamp_is_current(const struct stamped *s, unsigned int page, uint32_t done,
 		return false;
 	}
 	return true;
+}
+
+/* Wait until a child is in a fill, and sleeps there.  False if the child has ended. */
+bool setcache_wait_for_fill(pid_t pid)
+{
+	char path[64], text[4096], *state;
+
+	for (; !waitpid(pid, NULL, WNOHANG); usleep(2000)) {
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		if (mcube_read(path, text, sizeof(text)) <= 0)
+			continue;
+		state = strrchr(text, ')');
+		if (!state || state[2] != 'D')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/stack", pid);
+		if (mcube_read(path, text, sizeof(text)) > 0 && strstr(text, "setcache_miss+"))
+			return true;
+	}
+	return false;
+}
+
+/* Ways that somebody fills or uses. */
+long setcache_ways_in_use(void)
+{
+	FILE *f = fopen(SETCACHE_SETS, "re");
+	long filling, pinned, sum = 0;
+	char line[256];
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*u %*u %ld %ld", &filling, &pinned) == 2)
+			sum += filling + pinned;
+	fclose(f);
+	return sum;
 }

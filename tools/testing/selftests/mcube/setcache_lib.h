@@ -11,6 +11,7 @@
 #include "mcube_lib.h"
 
 #define SETCACHE_SKIP	"/sys/kernel/debug/mcube/setcache/skip"
+#define SETCACHE_SETS	"/sys/kernel/debug/mcube/setcache/sets"
 #define SETCACHE_MOUNT	"/tmp/mcube-setcache"
 #define SETCACHE_MODULE	"/lib/modules/mcube_setcache.ko"
 
@@ -34,6 +35,8 @@ int setcache_end(struct setcache_setup *s);
 int setcache_attach(struct setcache_setup *s, const char *file);
 int setcache_detach(struct setcache_setup *s);
 int setcache_write(int fd, unsigned int pages, uint32_t number);
+bool setcache_wait_for_fill(pid_t pid);
+long setcache_ways_in_use(void);
 
 /**
  * struct stamped - a page of the file, in memory that processes share

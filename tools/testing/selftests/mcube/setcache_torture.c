@@ -4,9 +4,9 @@
  *
  * Processes write pages with stamps: buffered, direct, asynchronous direct, through a
  * mapping.  A process truncates, punches, zeroes and collapses.  Others read through
- * page sets, through the page cache, without waiting, and through a mapping.  One drops
- * caches and changes the advice, the mode, the policy, the use of nodes and the size, and
- * unloads the module.
+ * page sets, also by io_uring and without waiting, through the page cache, and through a
+ * mapping.  One drops caches and changes the advice, the mode, the policy, the use of
+ * nodes and the size, and unloads the module.
  *
  * The same load has to find old data where a hook is left out (CONFIG_MCUBE_SETCACHE_BREAK).
  *
@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
+#include "ring_lib.h"
 #include "setcache_lib.h"
 
 #define PAGES		256U
@@ -43,7 +44,7 @@ struct torture {
 	atomic_uint shifts;	/* odd while pages are in wrong places */
 	atomic_uint half;	/* 0 or 1: half of the file that is written directly */
 	atomic_ulong reads, stale, broken;
-	atomic_ulong hits, fills;	/* of modules that are gone */
+	atomic_ulong hits, fills, later;	/* of modules that are gone */
 	atomic_uint stop;
 	char path[160];
 	bool file;		/* no block device */
@@ -57,6 +58,7 @@ struct worker {
 	int fd, random_fd, direct_fd, source_fd;
 	char *buf, *map, *source;
 	aio_context_t aio;
+	struct ring ring;
 	uint64_t seed;
 };
 
@@ -83,7 +85,7 @@ static bool open_worker(struct worker *w, struct torture *t, unsigned int number
 	return w->source != MAP_FAILED && w->fd >= 0 && w->random_fd >= 0 && w->direct_fd >= 0 &&
 	       w->buf != MAP_FAILED && w->map != MAP_FAILED &&
 	       !posix_fadvise(w->random_fd, 0, 0, POSIX_FADV_RANDOM) &&
-	       !syscall(SYS_io_setup, 4, &w->aio);
+	       !syscall(SYS_io_setup, 4, &w->aio) && !ring_open(&w->ring);
 }
 
 /* Hold pages from @first on; returns how many, at most @nr. */
@@ -302,6 +304,8 @@ static void read_pages(struct worker *w)
 		got = pread(w->fd, w->buf, len, pos);
 	else if (how == 1)
 		got = preadv2(w->random_fd, &iov, 1, pos, RWF_NOWAIT);
+	else if (how < 8)
+		got = ring_read(&w->ring, w->random_fd, w->buf, len, pos);
 	else
 		got = pread(w->random_fd, w->buf, len, pos);
 	if (got < 0) {
@@ -318,9 +322,11 @@ static void read_pages(struct worker *w)
 static void count(struct torture *t)
 {
 	long hits = setcache_stat("hits"), fills = setcache_stat("fills");
+	long later = setcache_stat("async");
 
 	atomic_fetch_add(&t->hits, hits < 0 ? 0 : hits);
 	atomic_fetch_add(&t->fills, fills < 0 ? 0 : fills);
+	atomic_fetch_add(&t->later, later < 0 ? 0 : later);
 }
 
 static void reload(struct torture *t)
@@ -481,13 +487,15 @@ TEST_F_TIMEOUT(setcache_torture, no_stale_data, 600)
 	EXPECT_EQ(0, atomic_load(&self->t->broken));
 	EXPECT_LE(reads, atomic_load(&self->t->reads));
 	count(self->t);
-	TH_LOG("%lu reads; pages: %lu hits, %lu fills",
+	TH_LOG("%lu reads; pages: %lu hits, %lu fills; %lu asynchronous fills",
 	       (unsigned long)atomic_load(&self->t->reads),
 	       (unsigned long)atomic_load(&self->t->hits),
-	       (unsigned long)atomic_load(&self->t->fills));
+	       (unsigned long)atomic_load(&self->t->fills),
+	       (unsigned long)atomic_load(&self->t->later));
 	/* The test is one of page sets, not of the page cache. */
 	EXPECT_LT(reads / 20, atomic_load(&self->t->hits));
 	EXPECT_LT(reads / 100, atomic_load(&self->t->fills));
+	EXPECT_LT(reads / 1000, atomic_load(&self->t->later));
 }
 
 /*
