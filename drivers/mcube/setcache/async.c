@@ -17,26 +17,33 @@
  *    +<---------------------------------------------------------wake the reader
  *   read again: a hit
  *
- * The task itself begins to read, under its own plug and in its own cgroup.  Where it would
- * have to wait for something else than the device, it gets -EAGAIN, and io_uring lets a
- * worker read, which may wait: another task fills the page, or the file is being truncated.
+ * The task itself begins to read, under its own plug and in its own cgroup.  If another task
+ * fills the page, or the file is being truncated, it gets -EAGAIN, and io_uring lets a worker
+ * read, which may wait.
+ *
+ * Where all pages are there when the task has begun to read, as with holes of a file and with
+ * a RAM disk, the task does what the work item does, and looks again.
+ *
+ * A page that has been published may leave its set before its reader comes back, as may any
+ * page.  It would be read twice then, so it stays once (setcache_set_await()).
  *
  * The reservations and the invalidate lock of the file pass from the task to the work item.
  * The work item waits for nothing, so neither is held for longer than by a fill that waits.
  *
- * A page that could not be read is no hit, and would be read asynchronously again and
- * again.  So the next read of such a page gets -EAGAIN.  The worker that reads then gets the
- * error.
+ * A page may be missing again when its reader comes back: it could not be read, it has
+ * changed, or it was evicted.  A reader would come for ever, so it has the mark of the page
+ * that it was woken for.  With the mark it gets -EAGAIN, and a worker reads, which copies
+ * from the page that it has filled, or gets the error.
  */
 
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/fs.h>
-#include <linux/hash.h>
 #include <linux/llist.h>
 #include <linux/minmax.h>
 #include <linux/pagemap.h>
 #include <linux/percpu.h>
+#include <linux/rcupdate.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -44,10 +51,6 @@
 
 #include "../../../mm/mcube/setcache/engine.h"
 #include "fill.h"
-
-/* Hashes of pages that could not be read lately. */
-#define FAILED_BITS	6
-static u64 failed[1 << FAILED_BITS];
 
 /* A fill that nobody waits for. */
 struct later {
@@ -68,19 +71,14 @@ struct ended {
 static DEFINE_PER_CPU(struct ended, ended);
 static struct workqueue_struct *queue;
 
-static void note_failed(u64 hash)
+/*
+ * The mark of a reader that was woken for a page: no folio has such an address.  Nobody but
+ * the engine waits for folios by the field, and a mark that is left from another read costs
+ * no more than a worker.
+ */
+static struct folio *mark_of(u64 hash)
 {
-	WRITE_ONCE(failed[hash_64(hash, FAILED_BITS)], hash);
-}
-
-static bool has_failed(u64 hash)
-{
-	u64 *place = &failed[hash_64(hash, FAILED_BITS)];
-
-	if (READ_ONCE(*place) != hash)
-		return false;
-	WRITE_ONCE(*place, 0);
-	return true;
+	return (struct folio *)(unsigned long)(hash | 1);
 }
 
 static void drop_pins(struct setcache_fill *fill)
@@ -91,34 +89,39 @@ static void drop_pins(struct setcache_fill *fill)
 		setcache_set_put(part->set, part->way);
 }
 
-/* The reader reads again; what it waited for, and its file, may be gone then. */
-static void wake(struct wait_page_queue *reader)
+/* The reader reads again; its file may be gone then. */
+static void wake(struct wait_page_queue *reader, struct folio *mark)
 {
-	struct wait_page_key key = { .bit_nr = PG_locked };
+	struct wait_page_key key = { .folio = mark, .bit_nr = PG_locked };
 
-	reader->folio = key.folio;
+	reader->folio = mark;
 	reader->bit_nr = key.bit_nr;
 	reader->wait.func(&reader->wait, TASK_NORMAL, 0, &key);
 }
 
-static void end(struct later *l)
+/* The pages have been read: others may find them. */
+static void publish(struct later *l)
 {
-	struct wait_page_queue *reader = l->reader;
 	struct setcache_fill *fill = &l->fill;
 	struct setcache_part *part;
 
 	if (!S_ISBLK(fill->mapping->host->i_mode))
 		setcache_fill_finish(fill);
-	for (part = fill->part; part < fill->part + fill->nr; part++) {
+	for (part = fill->part; part < fill->part + fill->nr; part++)
 		part->failed |= part->reserved && READ_ONCE(l->failed);
-		if (part->failed)
-			note_failed(part->hash);
-	}
 	setcache_fill_publish(fill);
-	up_read_non_owner(&fill->mapping->invalidate_lock);
-	drop_pins(fill);
+}
+
+static void end(struct later *l)
+{
+	struct folio *mark = mark_of(l->fill.part[0].hash);
+	struct wait_page_queue *reader = l->reader;
+
+	publish(l);
+	up_read_non_owner(&l->fill.mapping->invalidate_lock);
+	drop_pins(&l->fill);
 	kfree(l);
-	wake(reader);
+	wake(reader, mark);
 	mcube_setcache_leave();
 }
 
@@ -147,7 +150,8 @@ static int folio_done(struct wait_queue_entry *entry, unsigned int mode, int fla
 {
 	struct wait_page_queue *wait = container_of(entry, struct wait_page_queue, wait);
 
-	if (!wake_page_match(wait, key))
+	/* Whoever has unlocked the folio before may come only now. */
+	if (!wake_page_match(wait, key) || folio_test_locked(wait->folio))
 		return 0;
 	list_del_init(&entry->entry);
 	read_done(entry->private);
@@ -199,8 +203,9 @@ static ssize_t give_up(struct later *l, enum setcache_obstacle obstacle)
 	filemap_invalidate_unlock_shared(l->fill.mapping);
 	drop_pins(&l->fill);
 	kfree(l);
-	/* Another task fills the page, or has filled it meanwhile. */
-	if (nr || obstacle == SETCACHE_IS_BUSY)
+	if (nr)
+		return SETCACHE_LOOK_AGAIN;
+	if (obstacle == SETCACHE_IS_BUSY)
 		return refuse();
 	if (obstacle == SETCACHE_IS_FULL)
 		setcache_count(SETCACHE_STAT_FULL, 1);
@@ -214,19 +219,20 @@ static ssize_t give_up(struct later *l, enum setcache_obstacle obstacle)
  * @key: the first page, which the caller has not found.
  * @last: index of the last page.
  *
- * Context: process; does not wait for the device, but for memory and for what ->read_folio()
- * reads to find the blocks.
- * Return: -EIOCBQUEUED if the waiter is woken; -EAGAIN if a read has to wait; 0 to read
- * through the page cache.
+ * Context: process; does not wait until the pages have been read, but may wait for memory,
+ * for a request of the device, and for what ->read_folio() reads to find the blocks.
+ * Return: -EIOCBQUEUED if the waiter is woken; %SETCACHE_LOOK_AGAIN if the pages are there;
+ * -EAGAIN if a read has to wait; 0 to read through the page cache.
  */
 ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what,
 			    struct setcache_key *key, pgoff_t last)
 {
 	unsigned int nr = min(last - what->first + 1, SETCACHE_BATCH);
+	struct folio *mark = mark_of(key->hash);
 	enum setcache_obstacle obstacle;
 	struct later *l;
 
-	if (has_failed(key->hash))
+	if (iocb->ki_waitq->folio == mark)
 		return refuse();
 	l = kmalloc(struct_size(l, wait, nr), GFP_NOWAIT | __GFP_ACCOUNT);
 	if (!l)
@@ -239,22 +245,35 @@ ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what
 	l->fill.mapping = what->mapping;
 	l->fill.cookie = what->cookie;
 	l->fill.first = what->first;
+	l->fill.later = true;
 	obstacle = setcache_fill_reserve(&l->fill, key, what->first + nr - 1);
+	/* Look again once only. */
+	iocb->ki_waitq->folio = mark;
 	if (!l->fill.reserved)
 		return give_up(l, obstacle);
 	l->reader = iocb->ki_waitq;
 	l->failed = false;
 	atomic_set(&l->left, 1);
 	mcube_setcache_stay();
-	setcache_count(SETCACHE_STAT_ASYNC, 1);
+	setcache_count(SETCACHE_STAT_ASYNC, l->fill.reserved);
 	if (S_ISBLK(what->mapping->host->i_mode))
 		setcache_submit_block(&l->fill, &l->left, bio_done, l);
 	else
 		begin_file(l);
-	/* The work item gives the lock back. */
-	rwsem_release(&what->mapping->invalidate_lock.dep_map, _THIS_IP_);
-	read_done(l);
-	return -EIOCBQUEUED;
+	if (!atomic_dec_and_test(&l->left)) {
+		/*
+		 * The work item gives the lock back, or has done so.  The file stays: the
+		 * request cannot end before its task comes back to io_uring.
+		 */
+		rwsem_release(&what->mapping->invalidate_lock.dep_map, _THIS_IP_);
+		return -EIOCBQUEUED;
+	}
+	publish(l);
+	filemap_invalidate_unlock_shared(what->mapping);
+	drop_pins(&l->fill);
+	kfree(l);
+	mcube_setcache_leave();
+	return SETCACHE_LOOK_AGAIN;
 }
 
 /**
@@ -280,8 +299,12 @@ int setcache_async_init(void)
  * setcache_async_exit() - free what setcache_async_init() allocated
  *
  * No read can get into the engine any more, and the last one has left.
+ *
+ * Context: process, sleeps.
  */
 void setcache_async_exit(void)
 {
 	destroy_workqueue(queue);
+	/* A task in which the last bio ended may be on its way out of bio_done(). */
+	synchronize_rcu_tasks();
 }

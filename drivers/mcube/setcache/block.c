@@ -11,7 +11,8 @@
  *   bios                 [---]   [-]     [=]       - allocated, = on the stack
  *
  * After an error it is not known which page cannot be read.  Then the pages are read one
- * by one, so that a bad sector fails no other page.
+ * by one, so that a bad sector fails no other page.  Asynchronous reads have no bio on the
+ * stack; after an error all their pages fail, and the reader reads again and waits.
  *
  * The folios need no lock, as nobody but the fill knows them.
  */
@@ -116,7 +117,7 @@ void setcache_read_block(struct setcache_fill *fill)
  * @end: called when a bio has ended; puts the bio.
  * @private: for @end.
  *
- * Context: process; waits for memory only.
+ * Context: process; waits for memory and requests, not until the pages have been read.
  */
 void setcache_submit_block(const struct setcache_fill *fill, atomic_t *left,
 			   bio_end_io_t *end, void *private)

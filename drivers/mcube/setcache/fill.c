@@ -64,7 +64,8 @@ bool setcache_is_cached(struct address_space *mapping, pgoff_t index)
 }
 
 /* The way is not FILLING any more; tasks that wait for the page may look again. */
-static void end_reservation(struct setcache_part *part, bool publish)
+static void end_reservation(const struct setcache_fill *fill, struct setcache_part *part,
+			    bool publish)
 {
 	bool doomed = false;
 
@@ -73,6 +74,8 @@ static void end_reservation(struct setcache_part *part, bool publish)
 		doomed = !setcache_set_publish(part->set, part->way);
 	else
 		setcache_set_abort(part->set, part->way);
+	if (publish && !doomed && fill->later)
+		setcache_set_await(part->set, part->way);
 	spin_unlock(&setcache_slot(part->set)->lock);
 	if (doomed)
 		setcache_count(SETCACHE_STAT_DOOMED, 1);
@@ -104,7 +107,7 @@ static enum setcache_obstacle reserve(struct setcache_fill *fill, struct setcach
 		smp_mb();
 		if (setcache_is_cached(fill->mapping, key->index) ||
 		    READ_ONCE(fill->mapping->mcube_setcache) == MCUBE_SETCACHE_NEVER) {
-			end_reservation(part, false);
+			end_reservation(fill, part, false);
 			setcache_set_put(part->set, way);
 			return SETCACHE_IS_CACHED;
 		}
@@ -181,14 +184,15 @@ void setcache_fill_publish(struct setcache_fill *fill)
 	for (part = fill->part; part < fill->part + fill->nr; part++) {
 		if (!part->reserved)
 			continue;
-		if (part->failed)
+		/* A worker reads later, and counts. */
+		if (part->failed && !fill->later)
 			setcache_count(SETCACHE_STAT_ERRORS, 1);
-		end_reservation(part, !part->failed);
+		end_reservation(fill, part, !part->failed);
 	}
 	trace_mcube_setcache_fill(fill->mapping->host, fill->first, fill->nr,
 				  fill->reserved);
 	setcache_count(SETCACHE_STAT_FILLS, fill->reserved);
-	if (fill->nr > fill->reserved)
+	if (fill->nr > fill->reserved && !fill->later)
 		setcache_count(SETCACHE_STAT_HITS, fill->nr - fill->reserved);
 }
 

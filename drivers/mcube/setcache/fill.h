@@ -51,6 +51,7 @@ struct setcache_part {
  * @first: index of the first page.
  * @nr: number of pages.
  * @reserved: number of pages that are read.
+ * @later: the reader does not wait, and reads again later.
  * @part: the pages.
  */
 struct setcache_fill {
@@ -60,6 +61,7 @@ struct setcache_fill {
 	pgoff_t first;
 	unsigned int nr;
 	unsigned int reserved;
+	bool later;
 	struct setcache_part part[SETCACHE_BATCH];
 };
 

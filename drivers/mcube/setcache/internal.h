@@ -9,6 +9,7 @@
 
 #include <linux/cache.h>
 #include <linux/container_of.h>
+#include <linux/errno.h>
 #include <linux/mutex.h>
 #include <linux/numa.h>
 #include <linux/percpu.h>
@@ -45,7 +46,7 @@ struct setcache_slot {
  * @SETCACHE_STAT_WAITS: reads that waited for a fill by another task.
  * @SETCACHE_STAT_FULL: reads through the page cache, as all ways were in use.
  * @SETCACHE_STAT_NOWAIT: reads that may not wait, and whose page was in no set.
- * @SETCACHE_STAT_ASYNC: fills that nobody waited for.
+ * @SETCACHE_STAT_ASYNC: pages that were filled while nobody waited.
  * @SETCACHE_STAT_DOOMED: pages that were killed while they were being filled.
  * @SETCACHE_STAT_KILLED: pages that were killed.
  * @SETCACHE_STAT_ERRORS: fills that failed.
@@ -185,7 +186,8 @@ ssize_t setcache_ask(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 /* fill.c */
 void setcache_fill_init(void);
 
-/* miss.c */
+/* miss.c; returned where pages have come into sets meanwhile. */
+#define SETCACHE_LOOK_AGAIN	(-ERESTART)
 ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 		      struct setcache_key *key);
 

@@ -55,7 +55,7 @@ struct setcache_entry {
  * @valid: bit w is set while way w is VALID.
  * @filling: bit w is set while way w is FILLING.
  * @small: bit w is set while way w is in the small queue; S3-FIFO only.
- * @ghost_next: the ghost that is overwritten next.
+ * @awaited: bit w is set while the reader for whom way w was filled has not come back.
  * @fills: reservations so far.
  * @again: reservations for pages that were among the ghosts: hits that a larger set
  *         would have had.
@@ -63,6 +63,7 @@ struct setcache_entry {
  * @entry: the ways.
  * @ghost_tag: pages evicted lately, by 16 bits of their hash; 0 if there is none.
  * @ghost_count: what @count was when the page was evicted.
+ * @ghost_next: the ghost that is overwritten next.
  *
  * The header, up to @count, has 56 bytes: 8 bytes of its cache line are left for the
  * lock that the caller puts in front.
@@ -73,13 +74,14 @@ struct setcache_set {
 	u16 valid;
 	u16 filling;
 	u16 small;
-	u8 ghost_next;
+	u16 awaited;
 	u32 fills;
 	u32 again;
 	u8 count[SETCACHE_WAYS];
 	struct setcache_entry entry[SETCACHE_WAYS];
 	u16 ghost_tag[SETCACHE_GHOSTS];
 	u8 ghost_count[SETCACHE_GHOSTS];
+	u8 ghost_next;
 };
 
 /**

@@ -125,7 +125,7 @@ static ssize_t copy_pages(struct setcache_fill *fill, struct kiocb *iocb, struct
  * @size: as for mcube_setcache_read().
  * @key: the first page, which the caller has not found.
  *
- * Return: as setcache_read().
+ * Return: as setcache_read(), or %SETCACHE_LOOK_AGAIN.
  */
 ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 		      struct setcache_key *key)
@@ -137,6 +137,7 @@ ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 	fill.file = iocb->ki_filp;
 	fill.mapping = iocb->ki_filp->f_mapping;
 	fill.first = iocb->ki_pos >> PAGE_SHIFT;
+	fill.later = false;
 	if (!is_fit(fill.mapping->host) || iocb->ki_flags & IOCB_NOIO)
 		return 0;
 	if (setcache_is_cached(fill.mapping, fill.first)) {

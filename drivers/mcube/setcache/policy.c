@@ -141,6 +141,7 @@ void setcache_policy_enter(struct setcache_set *set, unsigned int way,
 	u8 count = policy == SETCACHE_S3FIFO ? 0 : 1;
 
 	WRITE_ONCE(set->fills, set->fills + 1);
+	WRITE_ONCE(set->awaited, READ_ONCE(set->awaited) & ~BIT(way));
 	set->small |= BIT(way);
 	if (ghost >= 0) {
 		WRITE_ONCE(set->again, set->again + 1);

@@ -37,13 +37,21 @@ void setcache_policy_forget(struct setcache_set *set);
  * Needs no lock.  A reference may be lost when two readers come at the same time.
  * S3-FIFO writes nothing for a page that has been referenced often, so that the
  * header stays in the caches of all CPUs.
+ *
+ * The reader for whom the page was filled comes back once, see setcache_set_await().  That
+ * is the reference that brought the page in, and is not counted again.
  */
 static inline void setcache_policy_hit(struct setcache_set *set, unsigned int way,
 				       enum setcache_policy policy)
 {
 	u8 most = policy == SETCACHE_S3FIFO ? SETCACHE_S3FIFO_COUNT : SETCACHE_COUNT_MAX;
 	u8 count = READ_ONCE(set->count[way]);
+	u16 awaited = READ_ONCE(set->awaited);
 
+	if (awaited >> way & 1) {
+		WRITE_ONCE(set->awaited, awaited & ~(1U << way));
+		return;
+	}
 	if (policy != SETCACHE_LRU && count < most)
 		WRITE_ONCE(set->count[way], count + 1);
 	if (policy != SETCACHE_S3FIFO && (READ_ONCE(set->order) & 0xf) != way)

@@ -80,11 +80,14 @@ ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
 	struct setcache_key key;
 	ssize_t got, done;
 
-	if (READ_ONCE(setcache_config.numa) == SETCACHE_MESSAGE && setcache_nodes.nr > 1)
-		done = setcache_ask(iocb, to, size, &key, &got);
-	else
-		done = copy_hits(iocb, to, size, &key, &got);
-	if (done || got <= 0)
-		return done ?: got;
-	return setcache_miss(iocb, to, size, &key);
+	do {
+		if (READ_ONCE(setcache_config.numa) == SETCACHE_MESSAGE && setcache_nodes.nr > 1)
+			done = setcache_ask(iocb, to, size, &key, &got);
+		else
+			done = copy_hits(iocb, to, size, &key, &got);
+		if (done || got <= 0)
+			return done ?: got;
+		done = setcache_miss(iocb, to, size, &key);
+	} while (done == SETCACHE_LOOK_AGAIN);
+	return done;
 }

@@ -26,8 +26,8 @@
  *      |                            kill, pins |
  *      +---------------------------------------+ kill, no pins
  *
- * Lock: setcache_set_reserve(), _publish(), _abort(), _kill(), _kill_range(), and
- * _move() are called under a lock of the set, which the caller has.  There are three
+ * Lock: setcache_set_reserve(), _publish(), _await(), _abort(), _kill(), _kill_range(),
+ * and _move() are called under a lock of the set, which the caller has.  There are three
  * functions that need no lock:
  *
  * setcache_set_get()
@@ -230,6 +230,17 @@ static bool take_from_valid(struct setcache_set *set, unsigned int way)
 	return false;
 }
 
+/* The reader of the page is about to come: the page stays, but only once. */
+static bool stays_once(struct setcache_set *set, unsigned int way)
+{
+	u16 awaited = READ_ONCE(set->awaited);
+
+	if (!(awaited >> way & 1))
+		return false;
+	WRITE_ONCE(set->awaited, awaited & ~BIT(way));
+	return true;
+}
+
 /* A way for a new page, without a key; -1 if all ways are in use. */
 static int make_room(struct setcache_set *set, enum setcache_policy policy)
 {
@@ -243,6 +254,8 @@ static int make_room(struct setcache_set *set, enum setcache_policy policy)
 	}
 	for (among = set->valid; among; among &= ~BIT(way)) {
 		way = setcache_policy_victim(set, among, policy);
+		if (stays_once(set, way) && among & (among - 1))
+			continue;
 		if (take_from_valid(set, way)) {
 			setcache_policy_leave(set, way);
 			doom(set, way);
@@ -316,6 +329,21 @@ bool setcache_set_publish(struct setcache_set *set, unsigned int way)
 	WRITE_ONCE(set->filling, set->filling & ~BIT(way));
 	set_valid(set, set->valid | BIT(way));
 	return true;
+}
+
+/**
+ * setcache_set_await() - a reader comes back for a page
+ * @set: the set.
+ * @way: the way, VALID.
+ *
+ * The page was filled for a reader that did not wait.  It stays when its turn to go comes
+ * for the first time, and the first hit does not count.
+ *
+ * Context: the lock of the set.
+ */
+void setcache_set_await(struct setcache_set *set, unsigned int way)
+{
+	WRITE_ONCE(set->awaited, READ_ONCE(set->awaited) | BIT(way));
 }
 
 /**
@@ -416,6 +444,7 @@ bool setcache_set_move(struct setcache_set *from, unsigned int way,
 	new->tag = old->tag;
 	WRITE_ONCE(to->count[place], READ_ONCE(from->count[way]));
 	to->small |= small ? BIT(place) : 0;
+	WRITE_ONCE(to->awaited, READ_ONCE(to->awaited) & ~BIT(place));
 	while (!setcache_order_touch(to, place))
 		;
 	set_fingerprint(to, place, fingerprint(new->tag));

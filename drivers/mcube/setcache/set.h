@@ -80,6 +80,7 @@ enum setcache_reserved
 setcache_set_reserve(struct setcache_set *set, const struct setcache_key *key,
 		     enum setcache_policy policy, unsigned int *way);
 bool setcache_set_publish(struct setcache_set *set, unsigned int way);
+void setcache_set_await(struct setcache_set *set, unsigned int way);
 void setcache_set_abort(struct setcache_set *set, unsigned int way);
 bool setcache_set_kill(struct setcache_set *set, const struct setcache_key *key);
 unsigned int setcache_set_kill_range(struct setcache_set *set,

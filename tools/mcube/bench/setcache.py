@@ -5,8 +5,8 @@
 All figures are simulated: QEMU emulates the guests (TCG). The files lie on ext4 and XFS on a
 RAM disk (brd), and on block devices (brd, null_blk). Parts:
 
-    cost    instructions of a read of a page and of 64 KiB, hits and misses; misses of the
-            page cache are those of a full memory cgroup
+    cost    instructions of a read of a page, of 64 KiB, and of 32 pages by io_uring, hits and
+            misses; misses of the page cache are those of a full memory cgroup
     iops    reads per second of fio, a job; the clock counts instructions
     locks   lock waits, and locks that CPUs take from each other, per 1000 reads of fio
     ratio   hit ratios of the kernel beside those of the user-space replay, in points
@@ -90,10 +90,10 @@ def draw(rows):
     """A row of bars for the cost, and the reads per second below."""
     plt = lab.pyplot()
     fig = plt.figure(figsize=(11, 7), layout="constrained")
-    grid = fig.add_gridspec(2, 4)
+    grid = fig.add_gridspec(2, len(cost.READS))
     mine = {n: [r for r in rows if r["part"] == n] for n in ("cost", "iops")}
     if mine["cost"]:
-        cost.draw([fig.add_subplot(grid[0, i]) for i in range(4)], mine["cost"])
+        cost.draw([fig.add_subplot(grid[0, i]) for i in range(len(cost.READS))], mine["cost"])
     if mine["iops"]:
         iops.draw(fig.add_subplot(grid[1, :]), mine["iops"])
     return lab.picture(fig, "setcache")

@@ -497,7 +497,8 @@ def setcache(data):
            pairs(plain(data["summary"])), pairs(data["summary"]["where"])]
     if cost:
         out += ["Instructions of a page read; copying a page counts as one.  *64k* reads 16 pages "
-                "at a time.\nMisses by the page cache are those of a full memory cgroup.",
+                "at a time,\n*ring* reads 32 pages by io_uring.  Misses by the page cache are "
+                "those of a full memory cgroup.",
                 table(cost, {"place": "place", "read": "read"} | {
                     k: cell(v, ".0f") for k, v in stores.items()} | versus)]
     if iops:

@@ -9,10 +9,10 @@
  *	setcache.hit	pread() of pages that are in page sets
  *	setcache.miss	pread() of pages that are not, and all sets are full
  *
- * each of a page (4k) and of 16 pages (64k) at a time, in a random order that is always
- * the same.  Readahead is off, by POSIX_FADV_RANDOM.  A pass for misses begins with empty
- * caches and reads each page once.  Its first half, which has more pages than the cgroup or
- * the sets, is not counted.
+ * each of a page (4k) and of 16 pages (64k) at a time, and of 32 pages by io_uring (ring),
+ * in a random order that is always the same.  Readahead is off, by POSIX_FADV_RANDOM.  A
+ * pass for misses begins with empty caches and reads each page once.  Its first half, which
+ * has more pages than the cgroup or the sets, is not counted.
  *
  * The program counts instructions, see icount.h, and prints them per 1000 pages.  The
  * line "copy" says by how much the instruction that copies a page counts more than one: to
@@ -29,9 +29,12 @@
 #include <unistd.h>
 
 #include "hole.h"
+#include "ring_lib.h"
 
 #define SETCACHE	"/sys/kernel/mm/mcube/setcache/"
 #define PIECE		(16 * PAGE)
+#define BUFFER		(RING_DEPTH * PAGE)
+#define KINDS		3
 /* MiB of the sets: few pages of the hot file in each set, and much less than the file. */
 #define SIZE_HITS	"64"
 #define SIZE_MISSES	"4"
@@ -43,6 +46,7 @@ static unsigned long pages = 8192, hot = 2048, rounds = 6;
 static const char *cgroup = "/sys/fs/cgroup/cost", *name;
 static char *buf, scratch[2 * PAGE];
 static int buffered, direct;
+static struct ring ring;
 
 static void put(const char *folder, const char *file, const char *value)
 {
@@ -69,6 +73,23 @@ static unsigned long stat_of(const char *file)
 	return strtoul(text, NULL, 10);
 }
 
+/* As pass(), by io_uring. */
+static void pass_ring(int fd, const unsigned int *order, unsigned long piece,
+		      unsigned long from, unsigned long to)
+{
+	unsigned long i, n;
+
+	for (i = from; i < to; i += n) {
+		for (n = 0; n < RING_DEPTH && i + n < to; n++)
+			ring_add(&ring, fd, buf + n * piece, piece, order[i + n] * piece);
+		if (ring_submit(&ring, n))
+			die("io_uring_enter");
+		while (ring_complete(&ring))
+			if (ring_take(&ring) != (int)piece)
+				die("io_uring");
+	}
+}
+
 /* Read pieces @from to @to in the given order. */
 static void pass(int fd, const unsigned int *order, unsigned long piece,
 		 unsigned long from, unsigned long to)
@@ -87,30 +108,34 @@ static void drop(void)
 	put("/proc/sys/vm", "drop_caches", "1");
 }
 
-/* Passes by pages and by pieces of 16 pages: misses or, after a first pass, hits. */
+/* Passes of each kind: misses or, after a first pass, hits. */
 static void count(const char *what, int fd, bool hits)
 {
 	static const struct {
 		const char *name;
 		unsigned long piece;
-	} kinds[] = { { "4k", PAGE }, { "64k", PIECE } };
+		void (*pass)(int fd, const unsigned int *order, unsigned long piece,
+			     unsigned long from, unsigned long to);
+	} kinds[KINDS] = {
+		{ "4k", PAGE, pass }, { "64k", PIECE, pass }, { "ring", PAGE, pass_ring },
+	};
 	unsigned long start, k, i;
 
-	for (k = 0; k < 2; k++) {
+	for (k = 0; k < KINDS; k++) {
 		unsigned long piece = kinds[k].piece;
 		unsigned long all = (hits ? hot : pages) * PAGE / piece;
 		unsigned long from = hits ? 0 : all / 2;
 		unsigned int *order = shuffled(all);
 
 		if (hits)
-			pass(fd, order, piece, 0, all);
+			kinds[k].pass(fd, order, piece, 0, all);
 		for (i = 0; i < rounds; i++) {
 			if (!hits) {
 				drop();
-				pass(fd, order, piece, 0, from);
+				kinds[k].pass(fd, order, piece, 0, from);
 			}
 			start = now();
-			pass(fd, order, piece, from, all);
+			kinds[k].pass(fd, order, piece, from, all);
 			printf("%s%s %lu\n", what, kinds[k].name, (now() - start) * 1000 /
 			       ((all - from) * piece / PAGE));
 		}
@@ -121,7 +146,7 @@ static void count(const char *what, int fd, bool hits)
 /* As count(), from page sets; nothing but what is counted may come in between. */
 static void count_sets(const char *what, bool hits)
 {
-	unsigned long fills = stat_of("fills"), want = hits ? hot : 2 * rounds * pages;
+	unsigned long fills = stat_of("fills"), want = hits ? hot : KINDS * rounds * pages;
 
 	count(what, buffered, hits);
 	fills = stat_of("fills") - fills;
@@ -189,9 +214,11 @@ int main(int argc, char **argv)
 	if (optind + 1 != argc || !rounds || !hot || hot > pages || pages % 32 || hot % 16)
 		goto usage;
 	name = argv[optind];
-	if (posix_memalign((void **)&buf, PAGE, PIECE))
+	if (posix_memalign((void **)&buf, PAGE, BUFFER))
 		die("posix_memalign");
-	memset(buf, 1, PIECE);
+	memset(buf, 1, BUFFER);
+	if (ring_open(&ring))
+		die("io_uring_setup");
 	memset(scratch, 1, sizeof(scratch));
 	icount_begin();
 	for (i = 0; i < 3; i++)

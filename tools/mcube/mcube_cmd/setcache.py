@@ -82,12 +82,20 @@ def pressure(rows, before=None):
             "hottest": sorted(new, key=lambda r: (-r["fills"], r["set"]))[:HOTTEST]}
 
 
+def hit_ratio(counters, before=None):
+    """Share of the pages of reads that were in sets, since an earlier look or of all time."""
+    hits, fills, later = (counters.get(k, 0) - (before or {}).get(k, 0)
+                          for k in ("hits", "fills", "async"))
+    # A page that was filled while nobody waited is a hit when its reader comes back.
+    hits = max(0, hits - later)
+    return ratio(hits, hits + fills)
+
+
 def look():
     """(everything as one dictionary, rows of single sets or None)."""
     names = policy.settings("setcache")
     counters, rows = policy.counters("setcache"), sets()
     out = {name: policy.current(f"setcache/{name}") for name in names}
     out["size_mib"] = host.number(f"{FOLDER}/size_mib", 0)
-    hits, fills = counters.get("hits", 0), counters.get("fills", 0)
-    return out | {"counters": counters, "hit_ratio": ratio(hits, hits + fills),
+    return out | {"counters": counters, "hit_ratio": hit_ratio(counters),
                   "pressure": pressure(rows), "nodes": nodes(rows)}, rows

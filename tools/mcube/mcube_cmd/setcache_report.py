@@ -2,7 +2,7 @@
 """What mcube setcache prints and draws."""
 
 from . import picture
-from .setcache import QUANTILES, nodes, pressure, ratio, since
+from .setcache import QUANTILES, hit_ratio, nodes, pressure, since
 from .term import print_table
 
 BINS = 8
@@ -15,7 +15,7 @@ COUNTERS = {
     "waits": "reads that waited for another task's fill",
     "full": "reads through the page cache: all places of the set in use",
     "nowait": "reads that may not wait, and were refused",
-    "async": "fills that nobody waited for",
+    "async": "pages filled while nobody waited; hits has them again",
     "doomed": "pages that changed while they were read",
     "killed": "pages that left their set, as the file changed",
     "errors": "pages that the device could not read",
@@ -89,7 +89,7 @@ def show_status(data, rows, before=None, hidden=None):
     line = f"hit ratio: {percent(data['hit_ratio'])} since the module was loaded"
     if old:
         hits, fills = (data["counters"][k] - old["counters"][k] for k in ("hits", "fills"))
-        line += (f", {percent(ratio(hits, hits + fills))} since the last look "
+        line += (f", {percent(hit_ratio(data['counters'], old['counters']))} since the last look "
                  f"({hits / ago:,.0f} hits/s, {fills / ago:,.0f} fills/s)")
     print(line)
     print()
@@ -120,9 +120,9 @@ def draw(samples, rows, path):
     """Hit ratio and rates over time, and how evenly the sets were in demand."""
     plt = picture.pyplot()
     fig, axes = plt.subplots(3, 1, figsize=(9, 8), layout="constrained")
-    times, hits = rates(samples, "hits")
-    _, fills = rates(samples, "fills")
-    axes[0].plot(times, [100 * (ratio(h, h + f) or 0) for h, f in zip(hits, fills)],
+    counters = [data["counters"] for _, data in samples]
+    axes[0].plot(rates(samples, "hits")[0],
+                 [100 * (hit_ratio(new, old) or 0) for old, new in zip(counters, counters[1:])],
                  color=COLORS["hits"])
     axes[0].set_ylim(0, 100)
     axes[0].set_ylabel("hit ratio, %")

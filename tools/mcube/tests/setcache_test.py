@@ -171,7 +171,7 @@ class Setcache(fake.Case):
 
         def sleep(_):
             self.seen(SETS.replace("3 16 0 1 48 20", "3 16 0 1 58 20"))
-            self.root.put(f"{fake.SYSFS}/setcache/stats/hits", "3090\n")
+            self.root.put(f"{fake.SYSFS}/setcache/stats/hits", "3590\n")
             self.root.put(f"{fake.SYSFS}/setcache/stats/fills", "1010\n")
         with mock.patch("time.sleep", sleep), mock.patch("time.monotonic", iter(
                 (0.0, 0.0, 2.0)).__next__):
@@ -179,7 +179,7 @@ class Setcache(fake.Case):
         self.assertEqual(status, 0)
         self.assertIn("90.0% since the last look (45 hits/s, 5 fills/s)", out)
         self.assertIn("came in since the last look: 10 pages", out)
-        self.assertRegex(out, r"hits +3,090 +\+90")
+        self.assertRegex(out, r"hits +3,590 +\+90")
 
     def test_resized(self):
         """After the number of sets changed, fills count from the beginning."""

@@ -237,6 +237,71 @@ TEST(pinned_pages_stay)
 	}
 }
 
+/* The first hit of a page that a reader comes back for is no second reference. */
+TEST(an_awaited_page_counts_once)
+{
+	static const enum setcache_policy policy[] = {
+		SETCACHE_LFU, SETCACHE_NRLFU, SETCACHE_S3FIFO,
+	};
+	struct setcache_key key = key_of(1, 1);
+	unsigned int i, way;
+	u8 count;
+
+	for (i = 0; i < ARRAY_SIZE(policy); i++) {
+		begin();
+		way = fill(_metadata, &set, 1, 1, policy[i]);
+		setcache_set_await(&set, way);
+		count = set.count[way];
+		ASSERT_EQ(setcache_set_get(&set, &key, policy[i]), way);
+		EXPECT_EQ(set.count[way], count);
+		setcache_set_put(&set, way);
+		ASSERT_EQ(setcache_set_get(&set, &key, policy[i]), way);
+		EXPECT_EQ(set.count[way], count + 1);
+		setcache_set_put(&set, way);
+	}
+}
+
+/* Such a page stays once when it should go, and not twice; one of all pages goes. */
+TEST(an_awaited_page_stays_once)
+{
+	enum setcache_policy policy;
+	unsigned int i, way, first;
+
+	for (policy = SETCACHE_LRU; policy <= SETCACHE_S3FIFO; policy++) {
+		begin();
+		for (i = 0; i < SETCACHE_WAYS; i++)
+			fill(_metadata, &set, 1, i, policy);
+		/* The page that would go. */
+		first = setcache_policy_victim(&set, set.valid, policy);
+		setcache_set_await(&set, first);
+		i = set.entry[first].index;
+		EXPECT_NE(fill(_metadata, &set, 2, 0, policy), first);
+		EXPECT_EQ(set.entry[first].index, i);
+		EXPECT_EQ(set.awaited, 0);
+		/* All are awaited: one goes. */
+		for (way = 0; way < SETCACHE_WAYS; way++)
+			setcache_set_await(&set, way);
+		way = fill(_metadata, &set, 2, 1, policy);
+		EXPECT_EQ(set.awaited, 0);
+		EXPECT_TRUE(is_in(&set, 2, 1));
+		check(_metadata, &set);
+	}
+}
+
+/* A new page of the way is not awaited. */
+TEST(a_page_that_went_is_not_awaited)
+{
+	struct setcache_key key = key_of(1, 1);
+	unsigned int way;
+
+	begin();
+	way = fill(_metadata, &set, 1, 1, SETCACHE_S3FIFO);
+	setcache_set_await(&set, way);
+	ASSERT_TRUE(setcache_set_kill(&set, &key));
+	EXPECT_EQ(fill(_metadata, &set, 1, 2, SETCACHE_S3FIFO), way);
+	EXPECT_EQ(set.awaited, 0);
+}
+
 TEST(ranges_are_killed_and_nothing_else)
 {
 	struct setcache_range range = { 2, 3, 4, 6 };

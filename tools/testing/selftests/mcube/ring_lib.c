@@ -13,7 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mcube_lib.h"
 #include "ring_lib.h"
 
 static void *map_ring(int fd, size_t size, off_t what)
@@ -91,7 +90,11 @@ ssize_t ring_read(struct ring *r, int fd, void *buf, size_t len, off_t pos)
 	ssize_t got;
 
 	ring_add(r, fd, buf, len, pos);
-	got = ring_submit(r, 1) ?: ring_take(r);
+	got = ring_submit(r, 1);
+	/* A signal may have ended the wait. */
+	while (!got && !ring_complete(r))
+		got = ring_submit(r, 1);
+	got = got ?: ring_take(r);
 	if (got >= 0)
 		return got;
 	errno = -got;
@@ -102,14 +105,19 @@ ssize_t ring_read(struct ring *r, int fd, void *buf, size_t len, off_t pos)
 unsigned int ring_workers(void)
 {
 	DIR *dir = opendir("/proc/self/task");
-	char path[64], name[32];
+	char path[64], name[32] = "";
 	struct dirent *task;
 	unsigned int nr = 0;
+	FILE *f;
 
 	while (dir && (task = readdir(dir))) {
 		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", task->d_name);
-		nr += mcube_read(path, name, sizeof(name)) > 0 &&
-		      !strncmp(name, "iou-wrk", strlen("iou-wrk"));
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fgets(name, sizeof(name), f))
+			nr += !strncmp(name, "iou-wrk", strlen("iou-wrk"));
+		fclose(f);
 	}
 	if (dir)
 		closedir(dir);

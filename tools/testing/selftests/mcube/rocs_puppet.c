@@ -371,7 +371,11 @@ bool rocs_lead_to_hold(struct rocs_puppet *p, struct rocs_line *l)
 	}
 	while (rocs_target(p->pid, l) && l->in != l->mapped && mcube_now() < end)
 		usleep(1000);
-	return !strcmp(l->state, "hold") && l->mapped == l->stack && l->in == l->mapped;
+	if (!strcmp(l->state, "hold") && l->mapped == l->stack && l->in == l->mapped)
+		return true;
+	printf("# state %s after %u searches: %u of %u pages shall be in, %u are\n", l->state,
+	       l->searches, l->mapped, l->stack, l->in);
+	return false;
 }
 
 /* Polluters -------------------------------------------------------------- */
