@@ -276,10 +276,10 @@ static void expect_sound(struct __test_metadata *_metadata, FIXTURE_DATA(setcach
 TEST_F_TIMEOUT(setcache_dm, reads_fail, 240)
 {
 	long errors = setcache_stat("errors"), pages = 0;
-	int fd = open_random(&self->setup), direct, pass;
+	int direct = open(self->setup.file, O_RDWR | O_DIRECT | O_CLOEXEC);
+	int fd = open_random(&self->setup), pass;
 	unsigned int first;
 
-	direct = open(self->setup.file, O_RDWR | O_DIRECT | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	ASSERT_LE(0, direct);
 	EXPECT_EQ(CHUNK, right(self, fd, FIRST + 2 * CHUNK));
@@ -644,8 +644,7 @@ TEST_F_TIMEOUT(setcache_dm, device_stops_asynchronous_reads, 240)
 	/* The pages of the process are on their way, and workers wait for them. */
 	ASSERT_EQ(0, submit_reads(&ring, fd, buf, RING_DEPTH));
 	EXPECT_EQ(0, ring_complete(&ring));
-	/* Filled and pinned. */
-	EXPECT_EQ(2 * RING_DEPTH, setcache_ways_in_use());
+	EXPECT_EQ(2 * RING_DEPTH, setcache_ways_in_use());	/* filled and pinned */
 	unloader = fork();
 	if (!unloader)
 		_exit(!!setcache_unload());
