@@ -479,10 +479,17 @@ def ubm_kernel(data):
     return out + [pairs(plain(data["parameters"]))]
 
 
-def setcache(data):
-    """bench-setcache."""
-    cost, iops, locks, ratio = ([r for r in data["rows"] if r["part"] == part]
-                                for part in ("cost", "iops", "locks", "ratio"))
+# Part of bench-setcache: (title, its keys of the summary).
+SETCACHE_PARTS = {
+    "cost": ("Instructions of a read", r"(hit|miss|miss64k|missring|read64k)_vs_"),
+    "iops": ("Reads per second", r".*iops_vs_"),
+    "locks": ("Locks", r".*bounces_vs_"),
+    "ratio": ("Hit ratios", "ratio_"),
+}
+
+
+def setcache_table(part, rows):
+    """The blocks of RST of a part of bench-setcache."""
     stores = {"page cache": "pagecache", "O_DIRECT": "direct", "page sets": "setcache"}
 
     def cell(key, form):
@@ -490,41 +497,50 @@ def setcache(data):
         return lambda r: format(r[key], form) if key in r else ""
 
     versus = {"/ page cache": cell("vs_pagecache", ".3f"), "/ O_DIRECT": cell("vs_direct", ".3f")}
-    out = ["Simulated: the kernel in QEMU.  The devices are *brd*, a RAM disk, and *null_blk*, "
-           "which keeps no\ndata; ext4 and XFS lie on brd.  A request is complete when it has "
-           "been submitted, so figures hold\nno time of a device and no interrupt.  Files are "
-           "read with ``POSIX_FADV_RANDOM``.  The summary\nhas the worst place of each ratio.",
-           pairs(plain(data["summary"])), pairs(data["summary"]["where"])]
-    if cost:
-        out += ["Instructions of a page read; copying a page counts as one.  *64k* reads 16 pages "
+    if part == "cost":
+        return ["Simulated: the kernel in QEMU.  The devices are *brd*, a RAM disk, and "
+                "*null_blk*, which keeps no\ndata; ext4 and XFS lie on brd.  A request is complete "
+                "when it has been submitted, so figures hold\nno time of a device and no "
+                "interrupt.  Files are read with ``POSIX_FADV_RANDOM``.",
+                "Instructions of a page read; copying a page counts as one.  *64k* reads 16 pages "
                 "at a time,\n*ring* reads 32 pages by io_uring.  Misses by the page cache are "
                 "those of a full memory cgroup.",
-                table(cost, {"place": "place", "read": "read"} | {
+                table(rows, {"place": "place", "read": "read"} | {
                     k: cell(v, ".0f") for k, v in stores.items()} | versus)]
-    if iops:
-        out += ["Thousand reads of 4 KiB per second of fio (psync).  An instruction takes a "
-                "nanosecond.  *sets' hits*\nis the share of pages that sets had, in percent.",
-                table(iops, {"place": "place", "read": "read", "jobs": "jobs"} | {
+    if part == "iops":
+        return ["Thousand reads of 4 KiB per second of fio (psync), in the places of the section "
+                "before.  An instruction\ntakes a nanosecond.  *sets' hits* is the share of pages "
+                "that sets had, in percent.",
+                table(rows, {"place": "place", "read": "read", "jobs": "jobs"} | {
                     k: (lambda r, v=v: f"{r[v] / 1000:.1f}" if v in r else "")
                     for k, v in stores.items()} | versus | {
                         "sets' hits": lambda r: f"{100 * r['hit_ratio']:.1f}"})]
-    if locks:
-        out += ["Locks per 1000 reads of fio, by LOCK_STAT: waits, acquisitions by another CPU "
+    if part == "locks":
+        return ["Locks per 1000 reads of fio, by LOCK_STAT: waits, acquisitions by another CPU "
                 "than the last one\n(bounces), and all acquisitions; in parentheses the locks of "
                 "sets.  CPUs of the guest run in\nparallel as far as the host has cores, which "
                 "are two.",
-                table(locks, {k: k for k in ("place", "read", "store", "jobs")} | {
+                table(rows, {k: k for k in ("place", "read", "store", "jobs")} | {
                     c: (lambda r, c=c: f"{r[c]:.1f} ({r[f'{c}_of_sets']:.1f})")
                     for c in ("waits", "bounces", "acquisitions")})]
-    if ratio:
-        out += ["Hit ratios of the same references, in percent: of the kernel, and of the replay "
-                "in user space, a\nmean over placements of pages in sets.  The kernel has one "
-                "placement.",
-                table(ratio, {"trace": "trace", "pages": "pages", "policy": "policy",
-                              "kernel": cell("kernel", ".2f"), "replay": cell("replay", ".2f"),
-                              "gap": cell("gap", "+.2f")})]
-    return out + [pairs(plain(data["parameters"])),
-                  "The commit of each part:", pairs(data["parameters"]["measured"])]
+    return ["Hit ratios of the same references, in percent: of the kernel, and of the replay "
+            "in user space, a\nmean over placements of pages in sets.  The kernel has one "
+            "placement.",
+            table(rows, {"trace": "trace", "pages": "pages", "policy": "policy",
+                         "kernel": cell("kernel", ".2f"), "replay": cell("replay", ".2f"),
+                         "gap": cell("gap", "+.2f")})]
+
+
+def setcache(part, data):
+    """A part of bench-setcache; None where the result file does not have it."""
+    rows = [r for r in data["rows"] if r["part"] == part]
+    keys = SETCACHE_PARTS[part][1]
+    worst = {k: v for k, v in data["summary"].items() if re.match(keys, k)}
+    where = {k: v for k, v in data["summary"]["where"].items() if k in worst}
+    return rows and [
+        *setcache_table(part, rows), pairs(plain(worst)),
+        *(["The place of each ratio, the worst one:", pairs(where)] if where else []),
+        pairs(plain(data["parameters"]) | {"commit": data["parameters"]["measured"][part]})]
 
 
 def selftests(data):
@@ -567,11 +583,13 @@ SECTIONS = {
     "rocs": ("ROCS on modelled machines", "make bench-rocs", rocs),
     "ubm": ("Policies on traces", "make bench-ubm TRACES=DIR", ubm),
     "ubm-kernel": ("Real programs in the kernel", "make bench-ubm-kernel", ubm_kernel),
-    "setcache": ("Reads at random", "make bench-setcache", setcache),
     "mm-selftests": ("Upstream mm kselftests", "make mm-selftests", selftests),
 } | {f"srm:{part}": (title, f'make bench-srm ARGS="--part {part}"',
                      functools.partial(srm_part, part))
-     for part, (title, _) in SRM_PARTS.items()}
+     for part, (title, _) in SRM_PARTS.items()} | {
+         f"setcache:{part}": (title, f'make bench-setcache ARGS="--parts {part}"',
+                              functools.partial(setcache, part))
+         for part, (title, _) in SETCACHE_PARTS.items()}
 
 
 # Document: (title, sections)
@@ -583,7 +601,8 @@ DOCUMENTS = {
                         ["srm", *(f"srm:{part}" for part in SRM_PARTS), "drawn"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
     "results-ubm.rst": ("Results of UBM", ["ubm", "ubm-kernel"]),
-    "results-setcache.rst": ("Results of page sets", ["setcache"]),
+    "results-setcache.rst": ("Results of page sets",
+                             [f"setcache:{part}" for part in SETCACHE_PARTS]),
 }
 
 
