@@ -524,10 +524,11 @@ def setcache_table(part, rows):
                     c: (lambda r, c=c: f"{r[c]:.1f} ({r[f'{c}_of_sets']:.1f})")
                     for c in ("waits", "bounces", "acquisitions")})]
     return ["Hit ratios of the same references, in percent: of the kernel, and of the replay "
-            "in user space, a\nmean over placements of pages in sets.  The kernel has one "
-            "placement.",
+            "in user space, means\nover placements of pages in sets.  *spread*: largest minus "
+            "least of the kernel.",
             table(rows, {"trace": "trace", "pages": "pages", "policy": "policy",
-                         "kernel": cell("kernel", ".2f"), "replay": cell("replay", ".2f"),
+                         "kernel": cell("kernel", ".2f"), "spread": cell("spread", ".2f"),
+                         "replay": cell("replay", ".2f"),
                          "gap": cell("gap", "+.2f")})]
 
 

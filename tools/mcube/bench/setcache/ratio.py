@@ -3,15 +3,15 @@
 
 A program in the guest reads pages of a file in the order of a trace, and the counters of
 page sets tell the hit ratio. The replay in user space has the same policies in the same
-code; its figures are means over placements of the pages in sets, and the kernel has one
-placement, by a seed of its own in each run. The file is one hole, so that no device has a
-part.
+code. All figures are means over placements of the pages in sets, by other seeds each time.
+The file is one hole, so that no device has a part.
 """
 
 import array
 import functools
 import gzip
 import json
+import statistics
 import subprocess
 import tempfile
 
@@ -29,7 +29,8 @@ PAGES_OF_A_MIB = 256
 # Trace: sizes in MiB. The Zipf trace is that of make bench-sets, with fewer references.
 TRACES = {"zipf": (4, 20), "sprite": (3, 6)}
 ZIPF = (20000, 200000)
-PLACEMENTS = 10
+# Placements of the replay, and of the kernel.
+PLACEMENTS, IN_KERNEL = 10, 5
 REPLAY = ui.BUILD / "replay/mcube-replay"
 
 
@@ -49,7 +50,7 @@ def references(path):
 
 
 def measure(args, out):
-    """Boot a guest and read in the order of all traces; adds {(trace, MiB, policy): ratio}."""
+    """Boot a guest and read in the order of all traces; adds {(trace, MiB, policy): [ratio]}."""
     disk = guests.disk("bench-setcache-ratio")
     vm = Guest(args.kernel or image(), smp=1, mem="1G", drives=[disk])
     guests.module(vm.root, "setcache")
@@ -65,7 +66,7 @@ def measure(args, out):
                 references(path).tofile(f)
             vm.root.file(numbers, f"/guest/{name}")
             for size in sizes:
-                for policy in POLICIES:
+                for policy in IN_KERNEL * POLICIES:
                     script += (f"echo {policy} > {S}/policy; echo {size} > {S}/size_mib\n"
                                f"echo random > {S}/mode\n"
                                f"/guest/setcacherefs /mnt/file < /guest/{name}\n"
@@ -83,7 +84,7 @@ def measure(args, out):
             _, name, size, policy, *now = line.split()
             hits, fills = (int(n) - b for n, b in zip(now, before))
             before = tuple(map(int, now))
-            out[name, int(size), policy] = hits / (hits + fills)
+            out.setdefault((name, int(size), policy), []).append(hits / (hits + fills))
 
 
 def jobs(args, out):
@@ -117,9 +118,11 @@ def rows_of(args, out):
         expected = replayed(path_of(args, name), [s * PAGES_OF_A_MIB for s in sizes])
         for size in sizes:
             for policy in POLICIES:
-                kernel, user = out[name, size, policy], expected[size * PAGES_OF_A_MIB, policy]
+                found, user = out[name, size, policy], expected[size * PAGES_OF_A_MIB, policy]
+                kernel = statistics.fmean(found)
                 rows.append({"part": "ratio", "trace": name, "pages": size * PAGES_OF_A_MIB,
                              "policy": policy, "kernel": round(100 * kernel, 3),
+                             "spread": round(100 * (max(found) - min(found)), 3),
                              "replay": round(100 * user, 3),
                              "gap": round(100 * (kernel - user), 3)})
     return rows
@@ -128,9 +131,10 @@ def rows_of(args, out):
 def show(rows):
     """Print the table."""
     print("\nhit ratios in percent: of the kernel, and of the replay in user space\n")
-    print_table(["trace", "pages", "policy", "kernel", "replay", "gap, points"],
+    print_table(["trace", "pages", "policy", "kernel", "spread", "replay", "gap, points"],
                 [[r["trace"], r["pages"], r["policy"], f"{r['kernel']:.2f}",
-                  f"{r['replay']:.2f}", f"{r['gap']:+.2f}"] for r in rows], 1, lead="  ")
+                  f"{r['spread']:.2f}", f"{r['replay']:.2f}", f"{r['gap']:+.2f}"]
+                 for r in rows], 1, lead="  ")
 
 
 def summarize(rows):
