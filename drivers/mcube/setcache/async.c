@@ -31,14 +31,16 @@
  * The work item waits for nothing, so neither is held for longer than by a fill that waits.
  *
  * A page may be missing again when its reader comes back: it could not be read, it has
- * changed, or it was evicted.  A reader would come for ever, so it has the mark of the page
- * that it was woken for.  With the mark it gets -EAGAIN, and a worker reads, which copies
- * from the page that it has filled, or gets the error.
+ * changed, or it was evicted.  A reader would come for ever, so it has a mark of the page
+ * at which its fill began.  With the mark it gets -EAGAIN there, and a worker reads, which
+ * copies from the page that it has filled, or gets the error.
  */
 
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/kmsan-checks.h>
 #include <linux/llist.h>
 #include <linux/minmax.h>
 #include <linux/pagemap.h>
@@ -72,13 +74,14 @@ static DEFINE_PER_CPU(struct ended, ended);
 static struct workqueue_struct *queue;
 
 /*
- * The mark of a reader that was woken for a page: no folio has such an address.  Nobody but
- * the engine waits for folios by the field, and a mark that is left from another read costs
+ * The mark of a reader whose fill begins at a page: no folio has such an address.  It is not
+ * made from the cookie, which changes as often as somebody drops the pages of the file.  The
+ * engine alone waits by a field with a mark, and a mark that is left from another read costs
  * no more than a worker.
  */
-static struct folio *mark_of(u64 hash)
+static struct folio *mark_of(const struct setcache_fill *fill)
 {
-	return (struct folio *)(unsigned long)(hash | 1);
+	return (struct folio *)(((unsigned long)fill->mapping + hash_64(fill->first, 64)) | 1);
 }
 
 static void drop_pins(struct setcache_fill *fill)
@@ -114,7 +117,7 @@ static void publish(struct later *l)
 
 static void end(struct later *l)
 {
-	struct folio *mark = mark_of(l->fill.part[0].hash);
+	struct folio *mark = mark_of(&l->fill);
 	struct wait_page_queue *reader = l->reader;
 
 	publish(l);
@@ -228,12 +231,17 @@ ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what
 			    struct setcache_key *key, pgoff_t last)
 {
 	unsigned int nr = min(last - what->first + 1, SETCACHE_BATCH);
-	struct folio *mark = mark_of(key->hash);
+	struct folio *mark = mark_of(what);
 	enum setcache_obstacle obstacle;
 	struct later *l;
 
-	if (iocb->ki_waitq->folio == mark)
+	/* io_uring sets the field only where it waits for a folio. */
+	kmsan_unpoison_memory(&iocb->ki_waitq->folio, sizeof(mark));
+	if (iocb->ki_waitq->folio == mark) {
+		/* For the next read with the same waiter. */
+		iocb->ki_waitq->folio = NULL;
 		return refuse();
+	}
 	l = kmalloc(struct_size(l, wait, nr), GFP_NOWAIT | __GFP_ACCOUNT);
 	if (!l)
 		return refuse();

@@ -55,7 +55,9 @@ struct setcache_entry {
  * @valid: bit w is set while way w is VALID.
  * @filling: bit w is set while way w is FILLING.
  * @small: bit w is set while way w is in the small queue; S3-FIFO only.
- * @awaited: bit w is set while the reader for whom way w was filled has not come back.
+ * @awaited: bit w is set from when way w was filled for a reader that comes back, until
+ *           a hit, or until the page should go.  Without a lock a bit may be lost, or
+ *           come back; then a page goes earlier or later, or a reference does not count.
  * @fills: reservations so far.
  * @again: reservations for pages that were among the ghosts: hits that a larger set
  *         would have had.

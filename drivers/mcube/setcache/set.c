@@ -244,7 +244,7 @@ static bool stays_once(struct setcache_set *set, unsigned int way)
 /* A way for a new page, without a key; -1 if all ways are in use. */
 static int make_room(struct setcache_set *set, enum setcache_policy policy)
 {
-	unsigned int empty = SETCACHE_ALL & ~setcache_set_resident(set), way;
+	unsigned int empty = SETCACHE_ALL & ~setcache_set_resident(set), way, pass;
 	u16 among;
 
 	for (; empty; empty &= empty - 1) {
@@ -252,11 +252,12 @@ static int make_room(struct setcache_set *set, enum setcache_policy policy)
 		if (setcache_set_is_free(set, way))
 			return way;
 	}
-	for (among = set->valid; among; among &= ~BIT(way)) {
-		way = setcache_policy_victim(set, among, policy);
-		if (stays_once(set, way) && among & (among - 1))
-			continue;
-		if (take_from_valid(set, way)) {
+	/* A page that has stayed in the first pass may go in the second one. */
+	for (pass = 0; pass < 2; pass++) {
+		for (among = set->valid; among; among &= ~BIT(way)) {
+			way = setcache_policy_victim(set, among, policy);
+			if (stays_once(set, way) || !take_from_valid(set, way))
+				continue;
 			setcache_policy_leave(set, way);
 			doom(set, way);
 			return way;

@@ -281,10 +281,19 @@ TEST(an_awaited_page_stays_once)
 		/* All are awaited: one goes. */
 		for (way = 0; way < SETCACHE_WAYS; way++)
 			setcache_set_await(&set, way);
+		first = set.order >> 4 * (SETCACHE_WAYS - 1);
 		way = fill(_metadata, &set, 2, 1, policy);
+		if (policy == SETCACHE_LRU)
+			EXPECT_EQ(way, first);
 		EXPECT_EQ(set.awaited, 0);
 		EXPECT_TRUE(is_in(&set, 2, 1));
 		check(_metadata, &set);
+		/* All others are pinned: the awaited one goes. */
+		for (i = 0; i < SETCACHE_WAYS; i++)
+			if (i != way)
+				atomic_inc(&set.entry[i].pins);
+		setcache_set_await(&set, way);
+		EXPECT_EQ(fill(_metadata, &set, 2, 2, policy), way);
 	}
 }
 

@@ -10,10 +10,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <linux/aio_abi.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "../kselftest_harness.h"
 #include "ring_lib.h"
@@ -21,6 +24,7 @@
 
 #define DEPTH	RING_DEPTH	/* reads at a time, and pages of the file */
 #define LONG	4U		/* pages of a long read */
+#define ROUNDS	20U
 
 FIXTURE(setcache_async) {
 	struct setcache_setup setup;
@@ -147,6 +151,30 @@ TEST_F_TIMEOUT(setcache_async, reads_that_overlap, 60)
 	ring_add(&self->ring, self->fd, self->buf, LONG * PAGE_SIZE_, DEPTH * PAGE_SIZE_);
 	ASSERT_EQ(0, ring_submit(&self->ring, 1));
 	EXPECT_EQ(0, ring_take(&self->ring));
+}
+
+/* Pages are dropped all the time; a read has one asynchronous fill all the same. */
+TEST_F_TIMEOUT(setcache_async, dropped_all_the_time, 60)
+{
+	long async = setcache_stat("async");
+	unsigned int round;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			posix_fadvise(self->fd, 0, 0, POSIX_FADV_DONTNEED);
+	}
+	for (round = 0; round < ROUNDS; round++) {
+		ASSERT_EQ(0, submit(&self->ring, self->fd, self->buf, DEPTH));
+		EXPECT_EQ(DEPTH, ring_complete(&self->ring));
+		EXPECT_EQ(0, reap(&self->ring, PAGE_SIZE_));
+		EXPECT_EQ(0, wrong(self->buf, 1));
+	}
+	EXPECT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(pid, waitpid(pid, NULL, 0));
+	EXPECT_LT(0, setcache_stat("async") - async);
+	EXPECT_GE(ROUNDS * DEPTH, setcache_stat("async") - async);
 }
 
 /* Read all pages by AIO; returns how many reads had the result, or -1. */
