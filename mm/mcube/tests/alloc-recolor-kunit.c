@@ -251,7 +251,7 @@ static void large_folios_are_split_on_request(struct kunit *test)
 	struct recolor_test *t = test->priv;
 	unsigned int i, before;
 
-	if (!IS_ENABLED(CONFIG_TRANSPARENT_HUGEPAGE))
+	if (!IS_ENABLED(CONFIG_TRANSPARENT_HUGEPAGE) || !IS_ENABLED(CONFIG_ADVISE_SYSCALLS))
 		kunit_skip(test, "no large folios");
 	map_memory(test, 2 * HPAGE_PMD_SIZE);
 	t->addr[0] = ALIGN(t->addr[0], HPAGE_PMD_SIZE);
