@@ -66,8 +66,8 @@ static const struct file_operations lines_fops = {
  * an open file would keep the module from unloading, and full_proxy_open() warns if it
  * meets the module after the last reference went and before the module's state tells so.
  * The operations of this file are built in.  It calls @ops only under debugfs_file_get(),
- * so that debugfs_remove() is all that a module needs before it goes; whoever has the
- * file open then reads %EIO.
+ * so that debugfs_remove() is all that a module needs before it goes.  A read of an open
+ * file then fails with %EIO.
  *
  * Context: process, sleeps.
  * Return: the file, or an error pointer, which debugfs_remove() accepts.

@@ -75,9 +75,8 @@ static struct workqueue_struct *queue;
 
 /*
  * The mark of a reader whose fill begins at a page: no folio has such an address.  It is not
- * made from the cookie, which changes as often as somebody drops the pages of the file.  The
- * engine alone waits by a field with a mark, and a mark that is left from another read costs
- * no more than a worker.
+ * made from the cookie, which changes as often as somebody drops the pages of the file.  A
+ * mark that an earlier read has left costs no more than a worker.
  */
 static struct folio *mark_of(const struct setcache_fill *fill)
 {
@@ -153,7 +152,7 @@ static int folio_done(struct wait_queue_entry *entry, unsigned int mode, int fla
 {
 	struct wait_page_queue *wait = container_of(entry, struct wait_page_queue, wait);
 
-	/* Whoever has unlocked the folio before may come only now. */
+	/* A waker of an earlier fill may be late.  Then the folio is still being read. */
 	if (!wake_page_match(wait, key) || folio_test_locked(wait->folio))
 		return 0;
 	list_del_init(&entry->entry);

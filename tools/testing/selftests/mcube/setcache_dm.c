@@ -229,26 +229,6 @@ static void start_readers(FIXTURE_DATA(setcache_dm) *self, pid_t *pid, long time
 		pid[i] = start_reader(self, seed++, times, may_fail, NULL);
 }
 
-static bool ended_well(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, 0) == pid && !status;
-}
-
-static bool was_killed(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
-}
-
-static bool is_running(pid_t pid)
-{
-	return !waitpid(pid, NULL, WNOHANG);
-}
-
 /* All pages are right, no way is in use, and the pool grows, shrinks and goes. */
 static void expect_sound(struct __test_metadata *_metadata, FIXTURE_DATA(setcache_dm) *self)
 {
@@ -305,6 +285,19 @@ TEST_F_TIMEOUT(setcache_dm, reads_fail, 240)
 	close(direct);
 	close(fd);
 	expect_sound(_metadata, self);
+}
+
+/* A child that unloads the module, and has begun to wait for those who read. */
+static pid_t start_unload(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!!setcache_unload());
+	while (mcube_exists(MCUBE_SETCACHE "mode") && child_runs(pid))
+		usleep(10000);
+	usleep(100000);
+	return pid;
 }
 
 /* The module, with settings as at the beginning. */
@@ -387,7 +380,7 @@ static bool grows(const atomic_long *number, const pid_t *pid)
 
 	while (atomic_load(number) < old + 20) {
 		for (i = 0; i < READERS; i++)
-			if (!is_running(pid[i]))
+			if (!child_runs(pid[i]))
 				return false;
 		usleep(10000);
 	}
@@ -414,7 +407,7 @@ TEST_F_TIMEOUT(setcache_dm, reads_fail_now_and_then, 240)
 	EXPECT_TRUE(grows(&self->shared->failed, pid));
 	EXPECT_TRUE(grows(&self->shared->good, pid));
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(was_killed(pid[i]));
+		EXPECT_TRUE(child_was_killed(pid[i]));
 	/* A read fails at a page, and counts the page. */
 	EXPECT_LE(atomic_load(&self->shared->failed), setcache_stat("errors") - errors);
 	expect_sound(_metadata, self);
@@ -432,7 +425,7 @@ TEST_F_TIMEOUT(setcache_dm, requests_fail, 240)
 	fail_requests(&self->dm, "20");
 	start_readers(self, pid, 300, true);
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(ended_well(pid[i]));
+		EXPECT_TRUE(child_ended_well(pid[i]));
 	fail_requests(&self->dm, "0");
 	EXPECT_LT(0, atomic_load(&self->shared->failed));
 	EXPECT_LT(0, atomic_load(&self->shared->good));
@@ -483,7 +476,7 @@ static void write_at_random(struct __test_metadata *_metadata, FIXTURE_DATA(setc
 	}
 	EXPECT_TRUE(grows(&self->shared->good, pid));
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(was_killed(pid[i]));
+		EXPECT_TRUE(child_was_killed(pid[i]));
 	if (!flags)
 		EXPECT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
 	close(fd);
@@ -555,7 +548,7 @@ TEST_F_TIMEOUT(setcache_dm, readers_are_killed, 240)
 			EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "1"));
 		}
 		for (i = 0; i < READERS; i++)
-			EXPECT_TRUE(was_killed(pid[i]));
+			EXPECT_TRUE(child_was_killed(pid[i]));
 		EXPECT_EQ(0, setcache_ways_in_use());
 	}
 	expect_sound(_metadata, self);
@@ -603,19 +596,14 @@ TEST_F_TIMEOUT(setcache_dm, device_stops, 240)
 		EXPECT_EQ(EBUSY, errno);
 		EXPECT_EQ(0, umount2(SETCACHE_MOUNT, MNT_DETACH));
 	}
-	unloader = fork();
-	if (!unloader)
-		_exit(!!setcache_unload());
-	while (mcube_exists(MCUBE_SETCACHE "mode") && is_running(unloader))
-		usleep(10000);
-	usleep(100000);
+	unloader = start_unload();
 	/* Memory into which the device may write is nobody else's. */
-	EXPECT_TRUE(is_running(pid[0]));
-	EXPECT_TRUE(is_running(unloader));
+	EXPECT_TRUE(child_runs(pid[0]));
+	EXPECT_TRUE(child_runs(unloader));
 	EXPECT_EQ(0, dm_go_on());
-	EXPECT_TRUE(ended_well(unloader));
+	EXPECT_TRUE(child_ended_well(unloader));
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(was_killed(pid[i]));
+		EXPECT_TRUE(child_was_killed(pid[i]));
 	EXPECT_FALSE(mcube_exists(MCUBE_SETCACHE "mode"));
 	/* The pool had 4096 pages. */
 	EXPECT_GT(256, uncounted_pages() - before);
@@ -642,23 +630,18 @@ TEST_F_TIMEOUT(setcache_dm, device_stops_asynchronous_reads, 240)
 	pid = fork();
 	if (!pid)
 		_exit(ring_open(&ring) || submit_reads(&ring, fd, buf, PART));
-	EXPECT_TRUE(ended_well(pid));
+	EXPECT_TRUE(child_ended_well(pid));
 	EXPECT_EQ(PART, setcache_stat("async") - async);
 	/* The pages of the process are on their way, and workers wait for them. */
 	ASSERT_EQ(0, submit_reads(&ring, fd, buf, RING_DEPTH));
 	EXPECT_EQ(0, ring_complete(&ring));
 	EXPECT_EQ(2 * RING_DEPTH, setcache_ways_in_use());	/* filled and pinned */
-	unloader = fork();
-	if (!unloader)
-		_exit(!!setcache_unload());
-	while (mcube_exists(MCUBE_SETCACHE "mode") && is_running(unloader))
-		usleep(10000);
-	usleep(100000);
-	EXPECT_TRUE(is_running(unloader));
+	unloader = start_unload();
+	EXPECT_TRUE(child_runs(unloader));
 	EXPECT_EQ(0, dm_go_on());
 	EXPECT_EQ(RING_DEPTH, reap(&ring, RING_DEPTH, PAGE_SIZE_));
 	EXPECT_EQ(RING_DEPTH, right_pages(self, buf, RING_DEPTH));
-	EXPECT_TRUE(ended_well(unloader));
+	EXPECT_TRUE(child_ended_well(unloader));
 	close(ring.fd);
 	close(fd);
 	ASSERT_EQ(0, load_again());
@@ -683,15 +666,15 @@ TEST_F_TIMEOUT(setcache_dm, no_memory_in_the_cgroup, 240)
 			_exit(WRONG);
 		_exit(mcube_grow(64 << 8) ? WRONG : 0);
 	}
-	while (mcube_field(CGROUP "/memory.events", "oom_kill") < READERS && is_running(hog))
+	while (mcube_field(CGROUP "/memory.events", "oom_kill") < READERS && child_runs(hog))
 		usleep(10000);
 	EXPECT_EQ(READERS, mcube_field(CGROUP "/memory.events", "oom_kill"));
-	EXPECT_TRUE(is_running(pid[0]));
+	EXPECT_TRUE(child_runs(pid[0]));
 	EXPECT_EQ(256, setcache_stat("pages"));
-	EXPECT_TRUE(was_killed(hog));
+	EXPECT_TRUE(child_was_killed(hog));
 	EXPECT_EQ(0, dm_go_on());
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(was_killed(pid[i]));
+		EXPECT_TRUE(child_was_killed(pid[i]));
 	EXPECT_EQ(0, rmdir(CGROUP));
 	expect_sound(_metadata, self);
 }

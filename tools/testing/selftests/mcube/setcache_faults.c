@@ -99,27 +99,12 @@ static pid_t start_reader(const char *path, unsigned int seed, long times, uint3
 	_exit(0);
 }
 
-static bool ended_well(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, 0) == pid && !status;
-}
-
-static bool was_killed(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
-}
-
 /* Pages are right, no way is in use, and the pool shrinks and goes. */
 static void expect_sound(struct __test_metadata *_metadata, const char *path,
 			 uint32_t number)
 {
 	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "4"));
-	EXPECT_TRUE(ended_well(start_reader(path, 99, 300, number, 0)));
+	EXPECT_TRUE(child_ended_well(start_reader(path, 99, 300, number, 0)));
 	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
 	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "off"));
 	EXPECT_EQ(0, setcache_unload());
@@ -137,7 +122,7 @@ TEST_F_TIMEOUT(setcache_faults, readers_are_killed, 120)
 			pid[j] = start_reader(self->setup.file, i * READERS + j, -1, 1, 0);
 		usleep(2000 + i * 500);
 		for (j = 0; j < READERS; j++)
-			EXPECT_TRUE(was_killed(pid[j]));
+			EXPECT_TRUE(child_was_killed(pid[j]));
 	}
 	/* They were killed while pages came in. */
 	EXPECT_LT(40 * READERS, setcache_stat("fills") - before);
@@ -156,7 +141,7 @@ TEST_F_TIMEOUT(setcache_faults, allocations_fail, 120)
 	for (i = 0; i < READERS; i++)
 		pid[i] = start_reader(self->setup.file, i, 500, 1, ENOMEM);
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(ended_well(pid[i]));
+		EXPECT_TRUE(child_ended_well(pid[i]));
 	mcube_faults("0");
 	TH_LOG("%ld pages failed", setcache_stat("errors") - before);
 	expect_sound(_metadata, self->setup.file, 1);
@@ -183,9 +168,9 @@ TEST_F_TIMEOUT(setcache_faults, memory_is_exhausted, 240)
 		}
 	}
 	/* Killed by the kernel. */
-	EXPECT_FALSE(ended_well(hog));
+	EXPECT_FALSE(child_ended_well(hog));
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(was_killed(pid[i]));
+		EXPECT_TRUE(child_was_killed(pid[i]));
 	expect_sound(_metadata, self->setup.file, 1);
 }
 
@@ -234,7 +219,7 @@ TEST_F_TIMEOUT(setcache_faults, memory_is_short, 240)
 		usleep(100000);
 	EXPECT_EQ(pages, setcache_stat("pages"));
 	for (i = 0; i < READERS; i++)
-		EXPECT_TRUE(was_killed(pid[i]));
+		EXPECT_TRUE(child_was_killed(pid[i]));
 	expect_sound(_metadata, self->setup.file, 1);
 }
 
@@ -274,7 +259,7 @@ TEST_F_TIMEOUT(setcache_faults, unmounted_under_load, 120)
 		EXPECT_EQ(-1, umount(SETCACHE_MOUNT));
 		EXPECT_EQ(EBUSY, errno);
 		for (i = 0; i < READERS; i++)
-			EXPECT_TRUE(was_killed(pid[i]));
+			EXPECT_TRUE(child_was_killed(pid[i]));
 		ASSERT_EQ(0, umount(SETCACHE_MOUNT));
 		ASSERT_NE(NULL, variant->place == ON_XFS ?
 			  mcube_xfs(SETCACHE_MOUNT, &self->setup.mounted) :

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,12 +219,34 @@ bool stamp_is_current(const struct stamped *s, unsigned int page, uint32_t done,
 	return true;
 }
 
+/* Wait for a child.  True if it has exited with 0. */
+bool child_ended_well(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* Kill a child, and wait for it.  False if it has ended before. */
+bool child_was_killed(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
+}
+
+bool child_runs(pid_t pid)
+{
+	return !waitpid(pid, NULL, WNOHANG);
+}
+
 /* Wait until a child is in a fill, and sleeps there.  False if the child has ended. */
 bool setcache_wait_for_fill(pid_t pid)
 {
 	char path[64], text[4096], *state;
 
-	for (; !waitpid(pid, NULL, WNOHANG); usleep(2000)) {
+	for (; child_runs(pid); usleep(2000)) {
 		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 		if (mcube_read(path, text, sizeof(text)) <= 0)
 			continue;

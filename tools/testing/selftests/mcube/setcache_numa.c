@@ -21,7 +21,6 @@
 
 #define TRACING		"/sys/kernel/tracing/"
 #define HIT		TRACING "events/mcube_setcache/mcube_setcache_hit/enable"
-#define SETS		"/sys/kernel/debug/mcube/setcache/sets"
 #define PAGES		256U	/* few enough for a pool of 4 MiB to hold nearly all of them */
 #define AT_ONCE		16U
 #define LINES		64U	/* cache lines of a page */
@@ -113,7 +112,7 @@ struct row {
 /* Returns the number of sets. */
 static int read_sets(struct row *rows, int most)
 {
-	FILE *f = fopen(SETS, "re");
+	FILE *f = fopen(SETCACHE_SETS, "re");
 	char line[160];
 	int nr = 0;
 
