@@ -8,8 +8,9 @@
  *   profile    a line for each page of a miss-rate stack, the highest rate first
  *   search     a line for each point that the last search measured
  *
- * Each file begins with a line that names its columns.  The files tell addresses of
- * memory of processes, so only root reads them.
+ * Each file begins with a line that names its columns.  A long file is read in pieces,
+ * and a new profile may take the place of the old one between two pieces.  The files tell
+ * addresses of memory of processes, so only root reads them.
  */
 
 #include <linux/debugfs.h>
@@ -36,104 +37,144 @@ static const char * const why_names[] = {
 	[ROCS_AUTO]	= "auto",
 };
 
-/* The lines of a file are printed at once, as the targets may be others later. */
-static void *all_start(struct seq_file *m, loff_t *pos)
+/**
+ * struct table - a file
+ * @ops: functions of this file's readers.
+ * @head: the names of the columns.
+ * @lines: tells how many lines a target has.
+ * @show: prints a line of a target.
+ */
+struct table {
+	struct seq_operations ops;
+	const char *head;
+	u32 (*lines)(const struct rocs_target *t);
+	void (*show)(struct seq_file *m, const struct rocs_target *t, u32 line);
+};
+
+static const struct table *table_of(const struct seq_file *m)
 {
-	mutex_lock(&rocs_lock);
-	return *pos ? NULL : SEQ_START_TOKEN;
+	return container_of_const(m->op, struct table, ops);
 }
 
-static void *all_next(struct seq_file *m, void *v, loff_t *pos)
+/* The present line of the reader that holds rocs_lock; no target: the head. */
+static struct {
+	const struct rocs_target *target;
+	u32 line;
+} at;
+
+static void *find_line(const struct table *table, loff_t pos)
 {
-	++*pos;
+	u32 i, lines;
+
+	at.target = NULL;
+	if (!pos--)
+		return &at;
+	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
+		lines = rocs_targets[i] ? table->lines(rocs_targets[i]) : 0;
+		if (pos < lines) {
+			at.target = rocs_targets[i];
+			at.line = pos;
+			return &at;
+		}
+		pos -= lines;
+	}
 	return NULL;
 }
 
-static void all_stop(struct seq_file *m, void *v)
+/* Targets come and go while nobody holds the lock, between two pieces of a file. */
+static void *start(struct seq_file *m, loff_t *pos)
+{
+	mutex_lock(&rocs_lock);
+	return find_line(table_of(m), *pos);
+}
+
+static void *next(struct seq_file *m, void *v, loff_t *pos)
+{
+	return find_line(table_of(m), ++*pos);
+}
+
+static void stop(struct seq_file *m, void *v)
 {
 	mutex_unlock(&rocs_lock);
 }
 
-#define ALL_OPS(name)					\
-static const struct seq_operations name##_ops = {	\
-	.start = all_start,				\
-	.next = all_next,				\
-	.stop = all_stop,				\
-	.show = name##_show,				\
+static int show(struct seq_file *m, void *v)
+{
+	const struct table *table = table_of(m);
+
+	if (at.target)
+		table->show(m, at.target, at.line);
+	else
+		seq_puts(m, table->head);
+	return 0;
 }
 
-static void show_target(struct seq_file *m, const struct rocs_target *t)
+#define TABLE_OPS { .start = start, .next = next, .stop = stop, .show = show }
+
+static u32 one_line(const struct rocs_target *t)
+{
+	return 1;
+}
+
+static void show_target(struct seq_file *m, const struct rocs_target *t, u32 line)
 {
 	const struct rocs_plan *p = &t->plan;
 
-	seq_printf(m, "%d %s %s %lu %u %u %u %d %u %u %u %u %u %llu %llu %llu %llu ",
+	seq_printf(m, "%d %s %s %lu %u %u %u %d %u %u %u %u %u %llu %llu %llu %llu %u %llu ",
 		   pid_vnr(t->pid), why_names[t->why], state_names[p->state],
 		   t->windows, t->nr_stack, p->mapped, t->in, p->gain, p->searches,
 		   p->rollbacks, p->phases, t->period, t->nr_threads, t->last.cycles,
-		   t->last.instructions, t->last.refs, t->last.misses);
+		   t->last.instructions, t->last.refs, t->last.misses, p->search.step,
+		   p->search.moved);
 	seq_escape(m, t->comm, " \t\n\\");
 	seq_putc(m, '\n');
 }
 
-static int targets_show(struct seq_file *m, void *v)
-{
-	unsigned int i;
+static const struct table targets = {
+	.ops = TABLE_OPS,
+	.head = "pid why state windows stack mapped in gain_1024 searches rollbacks phases period threads cycles instructions refs misses step moved comm\n",
+	.lines = one_line,
+	.show = show_target,
+};
 
-	seq_puts(m, "pid why state windows stack mapped in gain_1024 searches rollbacks phases period threads cycles instructions refs misses comm\n");
-	for (i = 0; i < ROCS_TARGETS_MAX; i++)
-		if (rocs_targets[i])
-			show_target(m, rocs_targets[i]);
-	return 0;
+static u32 stack_lines(const struct rocs_target *t)
+{
+	return t->nr_stack;
 }
 
-ALL_OPS(targets);
-
-static void show_profile(struct seq_file *m, const struct rocs_target *t)
+static void show_page(struct seq_file *m, const struct rocs_target *t, u32 line)
 {
-	u32 i;
+	const struct rocs_entry *e = &t->stack[line];
 
-	for (i = 0; i < t->nr_stack; i++)
-		seq_printf(m, "%d 0x%llx %u %u %u %d\n", pid_vnr(t->pid),
-			   t->stack[i].page << PAGE_SHIFT, t->stack[i].samples,
-			   t->stack[i].misses, t->stack[i].rate,
-			   i < t->plan.mapped);
+	seq_printf(m, "%d 0x%llx %u %u %u %d\n", pid_vnr(t->pid), e->page << PAGE_SHIFT,
+		   e->samples, e->misses, e->rate, line < t->plan.mapped);
 }
 
-static int profile_show(struct seq_file *m, void *v)
-{
-	unsigned int i;
+static const struct table profile = {
+	.ops = TABLE_OPS,
+	.head = "pid address samples misses rate_65536 mapped\n",
+	.lines = stack_lines,
+	.show = show_page,
+};
 
-	seq_puts(m, "pid address samples misses rate_65536 mapped\n");
-	for (i = 0; i < ROCS_TARGETS_MAX; i++)
-		if (rocs_targets[i])
-			show_profile(m, rocs_targets[i]);
-	return 0;
+static u32 search_lines(const struct rocs_target *t)
+{
+	return t->plan.search.nr;
 }
 
-ALL_OPS(profile);
-
-static void show_search(struct seq_file *m, const struct rocs_target *t)
+static void show_point(struct seq_file *m, const struct rocs_target *t, u32 line)
 {
-	const struct rocs_search *s = &t->plan.search;
-	u32 i;
+	const struct rocs_search_point *p = &t->plan.search.point[line];
 
-	for (i = 0; i < s->nr; i++)
-		seq_printf(m, "%d %u %llu %u\n", pid_vnr(t->pid), s->point[i].index,
-			   s->point[i].score, s->point[i].times);
+	seq_printf(m, "%d %u %llu %u\n", pid_vnr(t->pid), p->index, p->score, p->times);
 }
 
-static int search_show(struct seq_file *m, void *v)
-{
-	unsigned int i;
-
-	seq_puts(m, "pid index score_1073741824 times\n");
-	for (i = 0; i < ROCS_TARGETS_MAX; i++)
-		if (rocs_targets[i])
-			show_search(m, rocs_targets[i]);
-	return 0;
-}
-
-ALL_OPS(search);
+static const struct table search = {
+	.ops = TABLE_OPS,
+	.head = "pid index score_1073741824 times\n",
+	.lines = search_lines,
+	.show = show_point,
+};
 
 /**
  * rocs_debugfs_init() - make the directory
@@ -141,9 +182,9 @@ ALL_OPS(search);
 void rocs_debugfs_init(void)
 {
 	dir = mcube_debugfs_dir("rocs");
-	mcube_debugfs_file("targets", dir, &targets_ops);
-	mcube_debugfs_file("profile", dir, &profile_ops);
-	mcube_debugfs_file("search", dir, &search_ops);
+	mcube_debugfs_file("targets", dir, &targets.ops);
+	mcube_debugfs_file("profile", dir, &profile.ops);
+	mcube_debugfs_file("search", dir, &search.ops);
 }
 
 /**

@@ -14,7 +14,6 @@ MODULE = "mcube_rocs"
 FOLDER = f"{policy.SYSFS}/rocs"
 DEBUG = "/sys/kernel/debug/mcube/rocs"
 RATE_ONE, GAIN_ONE, SCORE_ONE = 1 << 16, 1 << 10, 1 << 30
-POINTS = 65         # points of a search, at most
 TRIES = 5           # a new profile may take the place of the old one between two files
 NOISE = 256         # a point is better by 1/NOISE, or it is not better
 
@@ -47,17 +46,12 @@ def ratio(a, b, times=1):
     return a * times / b if b else None
 
 
-def step_of(stack, steps):
-    """Resolution of a search in pages."""
-    return max(stack // steps, -(-stack // (POINTS - 1))) if stack and steps else None
-
-
-def target(row, steps):
+def target(row):
     """A target, with ratios of its last window."""
     n = {k: int(v) for k, v in row.items() if re.fullmatch(r"-?\d+", v) and k != "comm"}
     return {"pid": n["pid"], "comm": debugfs.unescape(row["comm"]), "why": row["why"],
-            "state": row["state"], "stack": n["stack"], "step": step_of(n["stack"], steps),
-            "mapped": n["mapped"], "in": n["in"], "gain": n["gain_1024"] / GAIN_ONE,
+            "state": row["state"], "stack": n["stack"], "step": n["step"] or None,
+            "moved": n["moved"], "mapped": n["mapped"], "in": n["in"], "gain": n["gain_1024"] / GAIN_ONE,
             "searches": n["searches"], "rollbacks": n["rollbacks"], "phases": n["phases"],
             "windows": n["windows"], "threads": n["threads"], "period": n["period"],
             "ipc": ratio(n["instructions"], n["cycles"]),
@@ -68,8 +62,7 @@ def target(row, steps):
 def targets():
     """All targets; None if they are hidden."""
     rows = table("targets")
-    steps = host.number(f"{FOLDER}/steps")
-    return None if rows is None else [target(r, steps) for r in rows]
+    return None if rows is None else [target(r) for r in rows]
 
 
 def partition(found):

@@ -116,6 +116,8 @@ def show_profile(data):
     body = [[f"{p['pages']:,}", f"{p['ipc']:.4f}", percent(p["relative"]),
              str(p["windows"]), "best" if p["best"] else ""] for p in data["search"]]
     print_table(["pages moved", "IPC", "of baseline", "windows", ""], body, 0)
+    print(f"\nthe search took {plural(sum(p['windows'] for p in data['search']), 'window')}, and "
+          f"moved {plural(data['moved'], 'page')} in and out")
 
 
 def draw_rates(ax, stack):

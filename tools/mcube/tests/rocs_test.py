@@ -12,10 +12,10 @@ import fake
 from mcube_cmd import policy, rocs
 
 HEAD = ("pid why state windows stack mapped in gain_1024 searches rollbacks phases period threads "
-        "cycles instructions refs misses comm\n")
+        "cycles instructions refs misses step moved comm\n")
 TARGETS = HEAD + (
-    "4242 pid hold 60 640 512 500 128 1 0 0 1000 2 1000000 500000 4000 1000 my\\040art\n"
-    "4343 auto watch 5 0 0 0 0 0 0 0 1024 1 0 0 0 0 42\n")
+    "4242 pid hold 60 640 512 500 128 1 0 0 1000 2 1000000 500000 4000 1000 20 1400 my\\040art\n"
+    "4343 auto watch 5 0 0 0 0 0 0 0 0 1 0 0 0 0 0 0 42\n")
 PROFILE = "pid address samples rate_65536 mapped\n" + "".join(
     f"4242 {0x400000 + 4096 * i:#x} {100 - i} {65536 - 700 * i} {int(i < 40)}\n"
     for i in range(80)) + "4242 0x900000 9 0 0\n"
@@ -230,12 +230,6 @@ class Status(Rocs):
         self.assertIn("pollute partition: 2 of 32 colors, 128 KiB of the cache, 16,384 frames of "
                       "memory\n  500 pages of targets were moved there, 777 frames free in", out)
         self.assertRegex(out, r"moved_in +pages moved into the pollute partition +700\n")
-
-    def test_step(self):
-        """A search has at most 64 steps, as in search.c."""
-        self.assertEqual([rocs.step_of(n, 32) for n in (0, 10, 64, 640, 100000)],
-                         [None, 1, 2, 20, 3125])
-        self.assertEqual(rocs.step_of(1000, 64), 16)
 
     def test_hidden(self):
         """Without debugfs, counters are shown and a note names the reason."""

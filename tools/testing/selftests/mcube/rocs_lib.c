@@ -66,7 +66,7 @@ void rocs_defaults(void)
 		{ "window_kcycles", "1000000" }, { "tick_ms", "100" },
 		{ "profile_windows", "8" }, { "settle_windows", "1" },
 		{ "min_rate", "25" }, { "phase_percent", "30" },
-		{ "phase_confirm", "3" }, { "stack_rate", "0" }, { "budget", "20" },
+		{ "phase_confirm", "3" }, { "stack_rate", "0" }, { "budget", "15" },
 		{ "sample_cost", "4000" }, { "profile_pages", "98304" },
 		{ "pages_per_second", "16384" }, { "split_thp", "0" },
 		{ "events/cycles", "type=0 config=0" },
@@ -232,7 +232,7 @@ int rocs_thaw(void)
 
 static bool parse_line(const char *text, struct rocs_line *l)
 {
-	return sscanf(text, "%d %7s %7s %lu %u %u %u %d %u %u %u %u %u %*u %*u %*u %*u %31s",
+	return sscanf(text, "%d %7s %7s %lu %u %u %u %d %u %u %u %u %u %*u %*u %*u %*u %*u %*u %31s",
 		      &l->pid, l->why, l->state, &l->windows, &l->stack, &l->mapped,
 		      &l->in, &l->gain, &l->searches, &l->rollbacks, &l->phases,
 		      &l->period, &l->threads, l->comm) == 14;
