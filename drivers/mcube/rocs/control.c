@@ -35,6 +35,13 @@
 #include "../../../mm/mcube/alloc/policy.h"
 #include "internal.h"
 
+/*
+ * How long pages of targets that are removed may take to leave the partition, of all such
+ * targets together: a process can keep its memory busy.  In the tick other targets wait.
+ */
+#define OUT_TIME	(5 * HZ)
+#define OUT_TIME_TICK	(HZ / 2)
+
 static void tick_fn(struct work_struct *work);
 
 static DECLARE_DELAYED_WORK(tick, tick_fn);
@@ -92,30 +99,32 @@ bool rocs_enabled(void)
 	return mcube_policy_enabled(&policy);
 }
 
-static void remove_targets(bool all, unsigned int now)
+static void remove_targets(bool all, unsigned int now, unsigned long deadline)
 {
 	unsigned int i;
 
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i] && (all || rocs_targets[i]->epoch != now))
-			rocs_target_remove(rocs_targets[i]);
+			rocs_target_remove(rocs_targets[i], deadline);
 }
 
 static void tick_fn(struct work_struct *work)
 {
+	unsigned long deadline;
 	unsigned int now, i;
 	bool more = false;
 
 	guard(mutex)(&rocs_lock);
 	now = READ_ONCE(epoch);
+	deadline = jiffies + OUT_TIME_TICK;
 	rocs_sample_drain();
-	remove_targets(!rocs_enabled(), now);
+	remove_targets(!rocs_enabled(), now, deadline);
 	if (!rocs_enabled())
 		return;
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
-			more |= rocs_window_tick(rocs_targets[i]);
-	rocs_pick(now);
+			more |= rocs_window_tick(rocs_targets[i], deadline);
+	rocs_pick(now, deadline);
 	queue_delayed_work(queue, &tick,
 			   more ? 1 : msecs_to_jiffies(rocs_config.tick_ms));
 }
@@ -154,7 +163,7 @@ static int disable(void)
 {
 	if (signal_pending(current))
 		return -EINTR;
-	remove_targets(true, 0);
+	remove_targets(true, 0, jiffies + OUT_TIME);
 	return mcube_policy_disable(&policy);
 }
 
@@ -243,7 +252,7 @@ int rocs_control_init(void)
 void rocs_control_exit(void)
 {
 	scoped_guard(mutex, &rocs_lock) {
-		remove_targets(true, 0);
+		remove_targets(true, 0, jiffies + OUT_TIME);
 		mcube_policy_remove(&policy);
 	}
 	rocs_sample_stop();

@@ -123,12 +123,14 @@ int rocs_event_show(char *buf, const struct rocs_event_desc *desc)
 			  desc->config[2], desc->precise);
 }
 
-/*
- * Did the access hit the last-level cache?
- * Return: 1 for a hit, 0 for a miss, -1 if another level served it, @fallback if the
- * source is not known.
+/**
+ * rocs_event_hit() - did an access hit the last-level cache?
+ * @source: data source of the sample, as perf has it.
+ * @fallback: returned if the source is not known.
+ *
+ * Return: 1 for a hit, 0 for a miss, -1 if another level served the access.
  */
-static int hit_by_source(u64 source, int fallback)
+int rocs_event_hit(u64 source, int fallback)
 {
 	const u64 memory = PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 |
 			   PERF_MEM_LVL_REM_RAM2 | PERF_MEM_LVL_REM_CCE1 |
@@ -163,6 +165,20 @@ static bool is_single(void)
 	       rocs_config.event[ROCS_SAMPLE_MISS].used;
 }
 
+/**
+ * rocs_event_most() - accesses of a window that sampled events count, at most
+ * @w: the window.
+ *
+ * Two events count hits and misses of the last level.  A single event may count accesses
+ * of all levels, or instructions.
+ *
+ * Return: number of accesses or instructions.
+ */
+u64 rocs_event_most(const struct rocs_window *w)
+{
+	return is_single() ? w->instructions : w->refs;
+}
+
 /* In NMI, or with interrupts off.  No lifetime to care for: the context is a number. */
 static void overflow(struct perf_event *event, struct perf_sample_data *data,
 		     struct pt_regs *regs)
@@ -175,7 +191,7 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
 	    data->addr >= TASK_SIZE_MAX)
 		return;
 	if (data->sample_flags & PERF_SAMPLE_DATA_SRC)
-		hit = hit_by_source(data->data_src.val, is_single() ? -1 : hit);
+		hit = rocs_event_hit(data->data_src.val, is_single() ? -1 : hit);
 	if (hit >= 0)
 		rocs_sample_push(context >> 1, data->addr, !hit);
 }

@@ -208,7 +208,7 @@ enum rocs_why {
  * @begin: @total when the present window began.
  * @last: counts of the last window that ended.
  * @samples: samples that were taken in the present window.
- * @period: sampling period.
+ * @period: sampling period of the present profile or of the last one; 0: none yet.
  * @deadline: when the present profile is given up, in jiffies.
  * @plan: its plan.
  * @profile: samples by page; without slots while nothing is sampled.
@@ -216,8 +216,11 @@ enum rocs_why {
  * @nr_stack: pages in @stack.
  * @partition: %rocs_partitions when its pages were last moved.
  * @in: pages from the top of @stack that were moved into the partition.
+ * @most_in: pages from the top of @stack that may be in the partition, where the
+ *           partition has changed since.
  * @next: numbers the colors that pages moved out are given.
  * @idle: looks in a row that found the process idle.
+ * @waiting: looks since the last window ended.
  * @windows: windows that ended.
  */
 struct rocs_target {
@@ -241,8 +244,10 @@ struct rocs_target {
 	u32 nr_stack;
 	unsigned int partition;
 	u32 in;
+	u32 most_in;
 	unsigned int next;
 	unsigned int idle;
+	unsigned int waiting;
 	unsigned long windows;
 };
 
@@ -258,6 +263,8 @@ int rocs_event_show(char *buf, const struct rocs_event_desc *desc);
 struct perf_event *rocs_event_create(enum rocs_event e, struct task_struct *task,
 				     u64 period, unsigned int target);
 int rocs_event_check(enum rocs_event *failed);
+int rocs_event_hit(u64 source, int fallback);
+u64 rocs_event_most(const struct rocs_window *w);
 extern const char * const rocs_event_names[ROCS_NR_EVENTS];
 
 /* sample.c */
@@ -269,9 +276,8 @@ void rocs_sample_taken(unsigned int target);
 void rocs_sample_push(unsigned int target, u64 addr, bool miss);
 
 /* target.c */
-struct rocs_target *rocs_target_add(struct task_struct *leader, enum rocs_why why,
-				    unsigned int epoch);
-void rocs_target_remove(struct rocs_target *t);
+int rocs_target_add(struct task_struct *leader, enum rocs_why why, unsigned int epoch);
+void rocs_target_remove(struct rocs_target *t, unsigned long deadline);
 void rocs_target_look(struct rocs_target *t);
 int rocs_target_sample(struct rocs_target *t, bool on);
 void rocs_target_set_period(struct rocs_target *t, u32 period);
@@ -279,22 +285,23 @@ struct rocs_target *rocs_target_find(const struct pid *pid);
 bool rocs_target_gone(const struct rocs_target *t);
 
 /* window.c */
-bool rocs_window_tick(struct rocs_target *t);
+bool rocs_window_tick(struct rocs_target *t, unsigned long deadline);
 
 /* move.c */
 bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm);
-void rocs_move_out_all(struct rocs_target *t);
+void rocs_move_out_all(struct rocs_target *t, unsigned long deadline);
 
 /* pick.c */
 int rocs_pick_set_pids(const char *text);
 int rocs_pick_show_pids(char *buf);
 int rocs_pick_set_cgroup(const char *path);
 int rocs_pick_show_cgroup(char *buf);
-void rocs_pick(unsigned int epoch);
+void rocs_pick(unsigned int epoch, unsigned long deadline);
 void rocs_pick_exit(void);
 
 /* prefetch.c */
 bool rocs_prefetch_known(void);
+bool rocs_prefetch_may_pause(void);
 int rocs_prefetch_init(void);
 void rocs_prefetch_exit(void);
 void rocs_prefetch_profiles(int more);

@@ -38,9 +38,6 @@
 /* Pages of a target in a tick; the next target waits. */
 #define TICK_PAGES	1024U
 
-/* Time for the pages of a target that is removed. */
-#define OUT_TIME	(5 * HZ)
-
 static DEFINE_MCUBE_RECOLOR_BUDGET(budget);
 
 /*
@@ -60,7 +57,13 @@ static u32 move_batch(struct rocs_target *t, struct mm_struct *mm, u32 nr)
 			     in ? MCUBE_RECOLOR_POLLUTE : MCUBE_RECOLOR_SPREAD,
 			     in && rocs_config.split_thp, &t->next, &result))
 		return 0;
-	t->in = in ? from + nr : from;
+	if (in) {
+		t->in = from + nr;
+		t->most_in = max(t->most_in, t->in);
+	} else {
+		t->most_in = t->most_in == t->in ? from : t->most_in;
+		t->in = from;
+	}
 	rocs_count(in ? ROCS_STAT_MOVED_IN : ROCS_STAT_MOVED_OUT, result.moved);
 	rocs_count(ROCS_STAT_REFUSED, result.refused);
 	rocs_count(ROCS_STAT_SPLIT, result.split);
@@ -101,17 +104,17 @@ bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm)
 /**
  * rocs_move_out_all() - move all pages of a target out of the partition
  * @t: the target, which is being removed.
+ * @deadline: in jiffies.
  *
- * The rate is not limited.  Pages that are left after OUT_TIME, or since the process
+ * The rate is not limited.  Pages that are left at the deadline, since the process
  * keeps its memory busy, stay and count as refused.
  *
  * Context: process, sleeps, rocs_lock held.
  */
-void rocs_move_out_all(struct rocs_target *t)
+void rocs_move_out_all(struct rocs_target *t, unsigned long deadline)
 {
-	unsigned long deadline = jiffies + OUT_TIME;
-
 	t->plan.mapped = 0;
+	t->in = max(t->in, t->most_in);
 	/* Without a partition all pages are where they may be. */
 	if (!left(t) || !mcube_reserve_nr() || !mmget_not_zero(t->mm))
 		return;

@@ -14,8 +14,11 @@
  *
  *   share above the budget: longer period;  below: shorter period
  *
- * A step is a factor of two at most: a window with few samples says little.  Periods
- * are multiples of %ROCS_PERIOD_MIN, which all processors take.
+ * A window with few samples says little, so the period gets shorter only as far as
+ * ENOUGH more samples would allow.  It gets longer at once.  The first period takes each
+ * access for one that the event counts, so that the first window does not exceed the
+ * budget: perf would throttle the event, and samples would come in bursts.  Periods are
+ * multiples of %ROCS_PERIOD_MIN, which all processors take.
  *
  * Differences from the paper (Soares, Tam and Stumm, MICRO 2008): the paper samples
  * with a fixed rate that costs 1.6 % on average and 3.8 % in the worst case.
@@ -26,6 +29,41 @@
 #include <linux/minmax.h>
 
 #include "period.h"
+
+/* Samples after which a count is known well enough. */
+#define ENOUGH		32U
+
+/* The period gets shorter by this factor at most. */
+#define SHORTER		16U
+
+/* Samples that may be taken in so many cycles. */
+static u64 allowed_samples(u64 cycles, u32 cost, u32 permille)
+{
+	u64 allowed = min(div64_u64(cycles * permille, 1000ULL * cost),
+			  cycles / ROCS_PERIOD_APART);
+
+	return max(allowed, 1ULL);
+}
+
+static u32 round_period(u64 period)
+{
+	period = clamp(period, (u64)ROCS_PERIOD_MIN, (u64)ROCS_PERIOD_MAX);
+	return round_up(period, ROCS_PERIOD_MIN);
+}
+
+/**
+ * rocs_period_first() - the period of the first window
+ * @events: what the sampled events would have counted in a window, at most.
+ * @cycles: cycles that the process ran in that window, less than 2^53.
+ * @cost: cycles that a sample costs, not 0.
+ * @permille: share of the cycles that may be spent on samples, 1..1000.
+ *
+ * Return: the period, a multiple of ROCS_PERIOD_MIN, up to ROCS_PERIOD_MAX.
+ */
+u32 rocs_period_first(u64 events, u64 cycles, u32 cost, u32 permille)
+{
+	return round_period(div64_u64(events, allowed_samples(cycles, cost, permille)));
+}
 
 /**
  * rocs_period_next() - the period of the next window
@@ -39,16 +77,10 @@
  */
 u32 rocs_period_next(u32 period, u64 samples, u64 cycles, u32 cost, u32 permille)
 {
-	u64 allowed = min(div64_u64(cycles * permille, 1000ULL * cost),
-			  cycles / ROCS_PERIOD_APART);
-	u64 next;
+	u64 allowed = allowed_samples(cycles, cost, permille);
 
-	if (samples >= 2 * allowed)
-		next = 2ULL * period;
-	else if (samples <= allowed / 2)
-		next = period / 2;
-	else
-		next = div64_u64(period * samples, allowed);
-	next = clamp(next, (u64)ROCS_PERIOD_MIN, (u64)ROCS_PERIOD_MAX);
-	return round_up(next, ROCS_PERIOD_MIN);
+	if (samples < allowed)
+		samples = min(samples + ENOUGH, allowed);
+	return round_period(max(div64_u64(period * samples, allowed),
+				(u64)period / SHORTER));
 }

@@ -22,6 +22,7 @@
 /* Cycles that lie between two samples at least, on average. */
 #define ROCS_PERIOD_APART	5000U
 
+u32 rocs_period_first(u64 events, u64 cycles, u32 cost, u32 permille);
 u32 rocs_period_next(u32 period, u64 samples, u64 cycles, u32 cost, u32 permille);
 
 #endif /* _DRIVERS_MCUBE_ROCS_PERIOD_H */

@@ -17,9 +17,10 @@
  * misses rarely is watched, and neither profiled nor moved.
  *
  * There are %ROCS_TARGETS_MAX targets at most.  Busy processes come in the order of
- * their PIDs, from the last process that came on.  A target makes room for the next
- * process if it has shown that it misses rarely, or if it was searched in vain.  A
- * process that was chosen by its PID takes the place of any target that was not.
+ * their PIDs, from the last process that was tried on.  A target makes room for the
+ * next process if it has shown that it misses rarely, if it was searched in vain, or if
+ * it has no windows: a process that spends its time in the kernel has none.  A process
+ * that was chosen by its PID takes the place of any target that was not.
  *
  * Source: Soares, Tam and Stumm, MICRO 2008, section 3.  The paper has one process,
  * and profiles it if it misses the cache often.
@@ -50,10 +51,13 @@
 /* Windows after which a target that is only watched may make room. */
 #define DULL_WINDOWS	4UL
 
+/* Looks without a window after which any target may make room. */
+#define DULL_LOOKS	10U
+
 static struct pid *chosen[ROCS_TARGETS_MAX];
 static unsigned int nr_chosen;
 static struct cgroup *chosen_cgroup;
-static unsigned int last_pid;		/* of the last process that became busy */
+static unsigned int last_pid;		/* of the last candidate that was tried */
 static unsigned long last_look;
 
 /* Candidates in the order of their PIDs from last_pid on. */
@@ -111,6 +115,7 @@ static bool stays(struct rocs_target *t)
 	leader = pid_task(t->pid, PIDTYPE_TGID);
 	if (leader && is_wanted(leader, &t->why)) {
 		t->idle = utilization(leader) < IDLE ? t->idle + 1 : 0;
+		t->waiting++;
 		stay = t->idle < IDLE_LOOKS;
 	}
 	rcu_read_unlock();
@@ -157,8 +162,9 @@ static void find_candidates(struct candidates *c)
 }
 
 /*
- * A target that can go: a target that is only watched, above all if it has nothing to
- * wait for; with @any also a target whose pages have moved.
+ * A target that can go: a target without windows, or a target that is only watched,
+ * above all if it has nothing to wait for; with @any also a target whose pages have
+ * moved.
  */
 static struct rocs_target *dull_target(bool any)
 {
@@ -169,6 +175,8 @@ static struct rocs_target *dull_target(bool any)
 		t = rocs_targets[i];
 		if (!t || t->why == ROCS_CHOSEN)
 			continue;
+		if (t->waiting >= DULL_LOOKS)
+			return t;
 		if (t->plan.state == ROCS_WATCH && t->windows >= DULL_WINDOWS) {
 			if (!t->plan.left)
 				return t;
@@ -180,40 +188,47 @@ static struct rocs_target *dull_target(bool any)
 	return found;
 }
 
-static void make_room(unsigned int wanted, bool any)
+/* Add a target; where there are too many, a target that can go makes room. */
+static int add_target(struct task_struct *leader, enum rocs_why why, unsigned int epoch,
+		      unsigned long deadline)
 {
-	unsigned int i, room = 0;
-	struct rocs_target *t;
+	struct rocs_target *dull;
+	int ret;
 
-	for (i = 0; i < ROCS_TARGETS_MAX; i++)
-		room += !rocs_targets[i];
-	for (; room < wanted && (t = dull_target(any)); room++)
-		rocs_target_remove(t);
+	/* Only a process that can be a target takes the place of another target. */
+	ret = rocs_target_add(leader, why, epoch);
+	if (ret != -ENOSPC)
+		return ret;
+	dull = dull_target(why == ROCS_CHOSEN);
+	if (!dull)
+		return ret;
+	rocs_target_remove(dull, deadline);
+	return rocs_target_add(leader, why, epoch);
 }
 
-static void pick_busy(unsigned int epoch)
+static void pick_busy(unsigned int epoch, unsigned long deadline)
 {
 	struct candidates c = { .room = ROCS_TARGETS_MAX };
-	struct rocs_target *t;
 	enum rocs_why why;
 	unsigned int i;
-	bool wanted;
+	bool wanted, full = false;
 
 	find_candidates(&c);
-	make_room(c.nr, false);
 	for (i = 0; i < c.nr; i++) {
 		rcu_read_lock();
 		wanted = is_wanted(c.task[i], &why);
 		rcu_read_unlock();
-		t = wanted ? rocs_target_add(c.task[i], why, epoch) : NULL;
-		if (!IS_ERR_OR_NULL(t))
+		if (wanted && !full)
+			full = add_target(c.task[i], why, epoch, deadline) == -ENOSPC;
+		/* A process that cannot be a target must not come first each time. */
+		if (!full)
 			last_pid = c.task[i]->tgid;
 		put_task_struct(c.task[i]);
 	}
 }
 
 /* A PID whose process has ended is forgotten. */
-static void pick_chosen(unsigned int epoch)
+static void pick_chosen(unsigned int epoch, unsigned long deadline)
 {
 	struct task_struct *leader;
 	struct rocs_target *t;
@@ -227,12 +242,10 @@ static void pick_chosen(unsigned int epoch)
 			continue;
 		}
 		t = rocs_target_find(chosen[i]);
-		if (t) {
+		if (t)
 			t->why = ROCS_CHOSEN;
-		} else {
-			make_room(1, true);
-			rocs_target_add(leader, ROCS_CHOSEN, epoch);
-		}
+		else
+			add_target(leader, ROCS_CHOSEN, epoch, deadline);
 		put_task_struct(leader);
 		i++;
 	}
@@ -241,10 +254,11 @@ static void pick_chosen(unsigned int epoch)
 /**
  * rocs_pick() - drop targets that are not wanted any more, and add new targets
  * @epoch: epoch of the policy.
+ * @deadline: see rocs_target_remove().
  *
  * Context: process, sleeps, rocs_lock held.
  */
-void rocs_pick(unsigned int epoch)
+void rocs_pick(unsigned int epoch, unsigned long deadline)
 {
 	bool look = !last_look || time_after_eq(jiffies, last_look + HZ);
 	unsigned int i;
@@ -255,13 +269,13 @@ void rocs_pick(unsigned int epoch)
 		if (!t || is_chosen(t->pid))
 			continue;
 		if (t->why == ROCS_CHOSEN || (look && !stays(t)))
-			rocs_target_remove(t);
+			rocs_target_remove(t, deadline);
 	}
-	pick_chosen(epoch);
+	pick_chosen(epoch, deadline);
 	if (look) {
 		last_look = jiffies;
 		if (chosen_cgroup || rocs_config.automatic)
-			pick_busy(epoch);
+			pick_busy(epoch, deadline);
 	}
 }
 

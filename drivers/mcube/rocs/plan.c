@@ -28,8 +28,8 @@
  *
  * Differences from the paper:
  *
- * - The gain is watched while pages are mapped.  If the process gets slower
- *   than the baseline of its search, the pages move back.
+ * - The gain is watched while pages are mapped.  If the process loses three quarters of
+ *   the gain, the pages move back.
  * - Several processes have a plan each.  Each plan measures its own process, so a
  *   search of one process can disturb the baseline of another process; the watch of the
  *   gain finds the cases that matter.
@@ -142,6 +142,16 @@ void rocs_plan_abandon(struct rocs_plan *p)
 	wait_longer(p);
 }
 
+/**
+ * rocs_plan_postpone() - the caller cannot sample accesses now
+ * @p: the plan, which has just begun to profile; it may begin after the next window.
+ */
+void rocs_plan_postpone(struct rocs_plan *p)
+{
+	p->state = ROCS_WATCH;
+	p->left = 0;
+}
+
 static void window_watched(struct rocs_plan *p, const struct rocs_plan_config *config,
 			   const struct rocs_window *w)
 {
@@ -201,6 +211,14 @@ static void window_searched(struct rocs_plan *p, const struct rocs_plan_config *
 	p->state = ROCS_HOLD;
 }
 
+/* The score that pages have to be worth their place: a quarter of the gain is left. */
+static u64 least_score(const struct rocs_plan *p)
+{
+	u64 base = p->search.point[0].score;
+
+	return base + base / 4096 * p->gain;
+}
+
 static void window_held(struct rocs_plan *p, const struct rocs_plan_config *config,
 			const struct rocs_window *w)
 {
@@ -213,7 +231,7 @@ static void window_held(struct rocs_plan *p, const struct rocs_plan_config *conf
 		watch(p, config->settle);
 		return;
 	}
-	if (rocs_plan_score(w) >= p->search.point[0].score) {
+	if (rocs_plan_score(w) >= least_score(p)) {
 		p->worse = 0;
 	} else if (++p->worse >= config->phase_confirm) {
 		p->rollbacks++;

@@ -70,7 +70,7 @@ struct rocs_plan_config {
  * @backoff: windows of the next wait after a search in vain.
  * @search: the present search, or the last one.
  * @phase: misses per instruction while nothing is tried.
- * @worse: windows in a row that were slower than the baseline of the search.
+ * @worse: windows in a row that had lost most of the gain.
  * @mapped: pages from the top of the stack that shall be in the partition.
  * @gain: score of the mapped pages against the baseline, in 1/1024 more.
  * @searches: searches that ended.
@@ -93,6 +93,7 @@ struct rocs_plan {
 
 void rocs_plan_init(struct rocs_plan *p);
 void rocs_plan_abandon(struct rocs_plan *p);
+void rocs_plan_postpone(struct rocs_plan *p);
 void rocs_plan_window(struct rocs_plan *p, const struct rocs_plan_config *config,
 		      const struct rocs_window *w, u32 stack);
 u64 rocs_plan_score(const struct rocs_window *w);

@@ -17,7 +17,13 @@
  * 0xc0000108 of AMD's cores that have it by CPUID (bits 0 to 3 and 5).  Guests mostly may not write
  * these registers, so the setting is off in guests by default.
  *
- * CPUs that come meanwhile get the bits set, CPUs that go get them cleared.  Before
+ * Other processes lose by that.  So a pause takes a tenth of the time at most: a further
+ * process can join a pause only in its first second, and after the pause no process is
+ * profiled for nine times as long.  Otherwise 16 targets in turn, or a process whose
+ * phases change all the time, would keep the prefetchers off.
+ *
+ * CPUs that come meanwhile get the bits set, CPUs that go get them cleared, unless
+ * another thread of the core goes on with the same register.  Before
  * suspend the prefetchers come back, and firmware sets the register on resume.  They
  * come back before a reboot as well, as kexec leaves the register as it is.
  *
@@ -28,11 +34,13 @@
 #include <linux/cpu.h>
 #include <linux/cpufeature.h>
 #include <linux/cpuhotplug.h>
+#include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/reboot.h>
 #include <linux/smp.h>
 #include <linux/suspend.h>
+#include <linux/topology.h>
 
 #include <asm/cpu_device_id.h>
 #include <asm/cpuid.h>
@@ -45,13 +53,17 @@
  * struct switches - where the prefetchers of a CPU are switched
  * @msr: the register.
  * @off: bits that switch prefetchers off.
+ * @of_core: the threads of a core share the register.
  */
 struct switches {
 	u32 msr;
 	u64 off;
+	bool of_core;
 };
 
-static const struct switches intel = { .msr = MSR_MISC_FEATURE_CONTROL, .off = 0xf };
+static const struct switches intel = {
+	.msr = MSR_MISC_FEATURE_CONTROL, .off = 0xf, .of_core = true,
+};
 static const struct switches amd = { .msr = 0xc0000108, .off = 0x2f };
 
 static const struct x86_cpu_id models[] = {
@@ -74,7 +86,13 @@ static const struct x86_cpu_id models[] = {
 	{ }
 };
 
-/* Bits that this file set, by CPU; touched on that CPU with interrupts off. */
+/* Other time for each time of a pause. */
+#define TIMES_BETWEEN	9
+
+/* A profile that begins so long after another profile joins its pause. */
+#define JOIN_TIME	HZ
+
+/* Bits that this file set, by CPU; touched on that CPU with interrupts off, or if it goes. */
 static DEFINE_PER_CPU(u64, bits_set);
 
 /* Taken with the locks of CPU hotplug held. */
@@ -83,6 +101,7 @@ static const struct switches *switches;	/* NULL: not known */
 static unsigned int pausing;		/* profiles in progress */
 static bool paused;			/* the bits are set */
 static bool suspending;
+static unsigned long pause_began, pause_next;	/* in jiffies; the next one at the earliest */
 static int hotplug_state = -1;
 
 static void set_bits(void *unused)
@@ -126,9 +145,17 @@ static int cpu_comes(unsigned int cpu)
 
 static int cpu_goes(unsigned int cpu)
 {
+	unsigned int other = cpumask_any_but(topology_sibling_cpumask(cpu), cpu);
+
 	guard(mutex)(&pause_lock);
-	if (paused)
+	if (!paused)
+		return 0;
+	if (switches->of_core && other < nr_cpu_ids) {
+		per_cpu(bits_set, other) |= per_cpu(bits_set, cpu);
+		per_cpu(bits_set, cpu) = 0;
+	} else {
 		smp_call_function_single(cpu, clear_bits, NULL, 1);
+	}
 	return 0;
 }
 
@@ -180,6 +207,32 @@ bool rocs_prefetch_known(void)
 }
 
 /**
+ * rocs_prefetch_may_pause() - may a process be profiled now?
+ *
+ * Context: process, rocs_lock held.
+ * Return: false if prefetchers would be off for too much of the time.
+ */
+bool rocs_prefetch_may_pause(void)
+{
+	if (!switches || !rocs_config.prefetch_off)
+		return true;
+	if (pausing)
+		return time_before(jiffies, pause_began + JOIN_TIME);
+	return time_after_eq(jiffies, pause_next);
+}
+
+static void count_profiles(int more)
+{
+	bool before = pausing;
+
+	pausing += more;
+	if (!before && pausing)
+		pause_began = jiffies;
+	if (before && !pausing)
+		pause_next = jiffies + TIMES_BETWEEN * (jiffies - pause_began);
+}
+
+/**
  * rocs_prefetch_profiles() - profiles begin or end, or the setting has changed
  * @more: profiles that begin; negative if profiles end.
  *
@@ -191,7 +244,7 @@ void rocs_prefetch_profiles(int more)
 		return;
 	cpus_read_lock();
 	scoped_guard(mutex, &pause_lock) {
-		pausing += more;
+		count_profiles(more);
 		update();
 	}
 	cpus_read_unlock();
@@ -215,6 +268,7 @@ int rocs_prefetch_init(void)
 	register_pm_notifier(&pm_nb);
 	register_reboot_notifier(&reboot_nb);
 	switches = found;
+	pause_next = jiffies;
 	rocs_config.prefetch_off = !boot_cpu_has(X86_FEATURE_HYPERVISOR);
 	return 0;
 }

@@ -140,7 +140,7 @@ static void period_follows_the_budget(struct kunit *test)
 	/* 10^9 cycles, a hundredth for samples of 1000 cycles: 10000 samples. */
 	KUNIT_EXPECT_EQ(test, rocs_period_next(320, 10000, 1000000000, 1000, 10), 320);
 	KUNIT_EXPECT_EQ(test, rocs_period_next(320, 15000, 1000000000, 1000, 10), 480);
-	KUNIT_EXPECT_EQ(test, rocs_period_next(320, 0, 1000000000, 1000, 10), 160);
+	KUNIT_EXPECT_EQ(test, rocs_period_next(640, 0, 1000000000, 1000, 10), 64);
 	KUNIT_EXPECT_EQ(test, rocs_period_next(ROCS_PERIOD_MIN, 0, 1000000000, 1000, 10),
 			ROCS_PERIOD_MIN);
 	KUNIT_EXPECT_EQ(test, rocs_period_next(ROCS_PERIOD_MAX, U32_MAX, 1, 1, 1),
@@ -174,16 +174,50 @@ static void events_read_back(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, desc.used);
 }
 
-/* Push samples for no target; @nr at once, as far as the ring has room. */
-static unsigned long push_and_drain(unsigned int nr)
+/* Data sources as Intel, AMD and the modelled PMU give them. */
+static void sources_tell_hits(struct kunit *test)
+{
+	static const struct {
+		u64 source;
+		int hit;
+	} cases[] = {
+		{ PERF_MEM_S(LVL, L3) | PERF_MEM_S(LVL, HIT) | PERF_MEM_S(LVLNUM, L3), 1 },
+		/* AMD: the last level of the core's own complex. */
+		{ PERF_MEM_S(LVL, L3) | PERF_MEM_S(LVL, REM_CCE1) | PERF_MEM_S(LVL, HIT), 1 },
+		{ PERF_MEM_S(LVL, L3) | PERF_MEM_S(LVL, MISS), 0 },
+		{ PERF_MEM_S(LVL, LOC_RAM) | PERF_MEM_S(LVL, HIT), 0 },
+		{ PERF_MEM_S(LVLNUM, RAM), 0 },
+		{ PERF_MEM_S(LVLNUM, PMEM), 0 },
+		{ PERF_MEM_S(LVLNUM, CXL), 0 },
+		/* Another socket, its cache or its memory. */
+		{ PERF_MEM_S(LVL, REM_CCE2) | PERF_MEM_S(LVL, HIT), 0 },
+		{ PERF_MEM_S(LVLNUM, L3) | PERF_MEM_S(REMOTE, REMOTE), 0 },
+		{ PERF_MEM_S(LVL, REM_RAM1) | PERF_MEM_S(LVL, HIT), 0 },
+		/* Levels before the last one. */
+		{ PERF_MEM_S(LVL, L1) | PERF_MEM_S(LVL, HIT), -1 },
+		{ PERF_MEM_S(LVL, L2) | PERF_MEM_S(LVL, HIT), -1 },
+		{ PERF_MEM_S(LVL, LFB) | PERF_MEM_S(LVL, HIT), -1 },
+		{ PERF_MEM_S(OP, STORE) | PERF_MEM_S(LVL, NA), -1 },
+		{ PERF_MEM_S(OP, LOAD) | PERF_MEM_S(LVL, NA), 7 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		KUNIT_EXPECT_EQ_MSG(test, rocs_event_hit(cases[i].source, 7), cases[i].hit,
+				    "case %u", i);
+}
+
+/* Push samples for the last target, if it is none; @nr at once, as the ring has room. */
+static unsigned long push_and_drain(struct kunit *test, unsigned int nr)
 {
 	unsigned long dropped, flags;
 
 	guard(mutex)(&rocs_lock);
+	KUNIT_ASSERT_NULL(test, rocs_targets[ROCS_TARGETS_MAX - 1]);
 	dropped = rocs_stat[ROCS_STAT_DROPPED];
 	local_irq_save(flags);
 	while (nr--)
-		rocs_sample_push(ROCS_TARGETS_MAX, PAGE_SIZE, true);
+		rocs_sample_push(ROCS_TARGETS_MAX - 1, PAGE_SIZE, true);
 	local_irq_restore(flags);
 	rocs_sample_drain();
 	return rocs_stat[ROCS_STAT_DROPPED] - dropped;
@@ -192,14 +226,14 @@ static unsigned long push_and_drain(unsigned int nr)
 /* A full ring drops what has no room, and is empty after it was drained. */
 static void rings_drop_what_has_no_room(struct kunit *test)
 {
-	const unsigned int room = 4096 - push_and_drain(4096);
+	const unsigned int room = 4096 - push_and_drain(test, 4096);
 	unsigned int i;
 
 	KUNIT_EXPECT_GE(test, room, 64);
 	for (i = 0; i < 100; i++) {
-		KUNIT_EXPECT_EQ(test, push_and_drain(room), 0);
-		KUNIT_EXPECT_EQ(test, push_and_drain(room / 3), 0);
-		KUNIT_EXPECT_EQ(test, push_and_drain(room + 5), 5);
+		KUNIT_EXPECT_EQ(test, push_and_drain(test, room), 0);
+		KUNIT_EXPECT_EQ(test, push_and_drain(test, room / 3), 0);
+		KUNIT_EXPECT_EQ(test, push_and_drain(test, room + 5), 5);
 	}
 }
 
@@ -209,6 +243,7 @@ static struct kunit_case rocs_cases[] = {
 	KUNIT_CASE(plan_goes_its_way),
 	KUNIT_CASE(period_follows_the_budget),
 	KUNIT_CASE(events_read_back),
+	KUNIT_CASE(sources_tell_hits),
 	KUNIT_CASE(rings_drop_what_has_no_room),
 	{ }
 };

@@ -37,15 +37,11 @@
 #include <linux/slab.h>
 
 #include "internal.h"
-#include "period.h"
 
 #include <trace/events/mcube_rocs.h>
 
 /* A profile begins with room for 3072 pages. */
 #define FIRST_SLOTS	4096U
-
-/* Sampling period of the first window; later windows follow the budget. */
-#define FIRST_PERIOD	1024U
 
 static void release_event(struct rocs_thread *th, enum rocs_event e)
 {
@@ -134,15 +130,18 @@ static void thread_add(struct rocs_target *t, struct task_struct *task)
  */
 static u64 read_event(struct rocs_thread *th, enum rocs_event e)
 {
-	u64 enabled, running, count, more;
+	u64 enabled, running, count, more, wanted, had;
 
 	count = perf_event_read_value(th->event[e], &enabled, &running);
-	if (running == th->read[e].running)
+	wanted = enabled - th->read[e].enabled;
+	had = running - th->read[e].running;
+	/* An event that had a counter for a thousandth of the time says little yet. */
+	if (!had || had < wanted / 1024)
 		return 0;
-	more = count - th->read[e].count;
-	if (running - th->read[e].running < enabled - th->read[e].enabled)
-		more = mul_u64_u64_div_u64(more, enabled - th->read[e].enabled,
-					   running - th->read[e].running);
+	/* A virtual machine that goes back in time takes its counters along. */
+	more = count > th->read[e].count ? count - th->read[e].count : 0;
+	if (had < wanted)
+		more = mul_u64_u64_div_u64(min(more, 1ULL << 50), wanted, had);
 	th->read[e].count = count;
 	th->read[e].enabled = enabled;
 	th->read[e].running = running;
@@ -283,7 +282,6 @@ int rocs_target_sample(struct rocs_target *t, bool on)
 	if (!on || ret) {
 		kvfree(t->profile.slot);
 		t->profile = (struct rocs_profile){ };
-		t->period = FIRST_PERIOD;
 	}
 	return ret;
 }
@@ -330,6 +328,28 @@ bool rocs_target_gone(const struct rocs_target *t)
 	return gone;
 }
 
+/* The memory of a process, with a reference.  The leader may end before other threads. */
+static struct mm_struct *memory_of(const struct task_struct *leader)
+{
+	struct task_struct *task, *found = NULL;
+	struct mm_struct *mm;
+
+	rcu_read_lock();
+	for_each_thread(leader, task) {
+		if (READ_ONCE(task->mm)) {
+			found = get_task_struct(task);
+			break;
+		}
+	}
+	rcu_read_unlock();
+	if (!found)
+		return NULL;
+	/* get_task_mm() refuses kernel threads. */
+	mm = get_task_mm(found);
+	put_task_struct(found);
+	return mm;
+}
+
 /* A target with a number and with memory that no other target has. */
 static struct rocs_target *make_target(struct mm_struct *mm)
 {
@@ -360,47 +380,45 @@ static struct rocs_target *make_target(struct mm_struct *mm)
  * @epoch: epoch of the policy.
  *
  * Context: process, sleeps, rocs_lock held.
- * Return: the target; -ENOSPC if there are too many targets, -EEXIST if another process
+ * Return: 0; -ENOSPC if there are too many targets, -EEXIST if another process
  * with the same memory is a target, -ESRCH if the process has no memory, -ENOMEM.
  */
-struct rocs_target *rocs_target_add(struct task_struct *leader, enum rocs_why why,
-				    unsigned int epoch)
+int rocs_target_add(struct task_struct *leader, enum rocs_why why, unsigned int epoch)
 {
-	struct mm_struct *mm = get_task_mm(leader);
+	struct mm_struct *mm = memory_of(leader);
 	struct rocs_target *t;
 
-	/* get_task_mm() refuses kernel threads. */
 	if (!mm)
-		return ERR_PTR(-ESRCH);
+		return -ESRCH;
 	t = make_target(mm);
 	mmput_async(mm);
 	if (IS_ERR(t))
-		return t;
+		return PTR_ERR(t);
 	t->epoch = epoch;
 	t->partition = READ_ONCE(rocs_partitions);
 	t->why = why;
 	t->pid = get_task_pid(leader, PIDTYPE_TGID);
 	get_task_comm(t->comm, leader);
 	INIT_LIST_HEAD(&t->threads);
-	t->period = FIRST_PERIOD;
 	rocs_plan_init(&t->plan);
 	rocs_targets[t->nr] = t;
 	rocs_target_look(t);
 	rocs_count(ROCS_STAT_TARGETS, 1);
 	trace_mcube_rocs_target(pid_nr(t->pid), why, true);
-	return t;
+	return 0;
 }
 
 /**
  * rocs_target_remove() - let go of a process
  * @t: the target; freed.
+ * @deadline: in jiffies: until then its pages may take their time.
  *
  * Pages of the process that are in the partition move out, unless the process has
  * ended.
  *
  * Context: process, sleeps, rocs_lock held.
  */
-void rocs_target_remove(struct rocs_target *t)
+void rocs_target_remove(struct rocs_target *t, unsigned long deadline)
 {
 	struct rocs_thread *th, *next;
 
@@ -411,7 +429,7 @@ void rocs_target_remove(struct rocs_target *t)
 		thread_release(t, th);
 	/* No CPU writes samples of this target any more: read the last ones. */
 	rocs_sample_drain();
-	rocs_move_out_all(t);
+	rocs_move_out_all(t, deadline);
 	rocs_targets[t->nr] = NULL;
 	mmdrop(t->mm);
 	put_pid(t->pid);

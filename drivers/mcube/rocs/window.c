@@ -73,6 +73,7 @@ static u32 make_stack(struct rocs_target *t)
 	t->nr_stack = rocs_profile_stack(&t->profile, stack, t->profile.nr, rate);
 	/* What lies in the partition by chance moves out, as if it had been moved in. */
 	t->in = t->nr_stack;
+	t->most_in = t->nr_stack;
 	return t->nr_stack;
 }
 
@@ -80,6 +81,11 @@ static u32 make_stack(struct rocs_target *t)
 static void changed(struct rocs_target *t, enum rocs_state old)
 {
 	if (t->plan.state == ROCS_PROFILE) {
+		if (!t->period)
+			t->period = rocs_period_first(rocs_event_most(&t->last),
+						      t->last.cycles,
+						      rocs_config.sample_cost,
+						      rocs_config.budget);
 		if (rocs_target_sample(t, true)) {
 			rocs_plan_abandon(&t->plan);
 			return;
@@ -87,6 +93,9 @@ static void changed(struct rocs_target *t, enum rocs_state old)
 		rocs_prefetch_profiles(1);
 		t->deadline = jiffies + PROFILE_TIME;
 	}
+	/* After a change of the partition, all pages may still be on their way. */
+	if (t->plan.state == ROCS_WATCH)
+		t->in = t->most_in;
 	if (old == ROCS_PROFILE) {
 		rocs_target_sample(t, false);
 		rocs_prefetch_profiles(-1);
@@ -111,12 +120,16 @@ static void end_window(struct rocs_target *t, const struct rocs_window *w)
 
 	t->last = *w;
 	t->windows++;
+	t->waiting = 0;
 	trace_mcube_rocs_window(pid_nr(t->pid), old, t->plan.mapped, w);
 	if (old == ROCS_PROFILE)
 		follow_budget(t, w);
 	if (rocs_plan_needs_stack(&t->plan))
 		stack = make_stack(t);
 	rocs_plan_window(&t->plan, &rocs_config.plan, w, stack);
+	if (old == ROCS_WATCH && t->plan.state == ROCS_PROFILE &&
+	    !rocs_prefetch_may_pause())
+		rocs_plan_postpone(&t->plan);
 	if (t->plan.state != old)
 		changed(t, old);
 	rocs_count(ROCS_STAT_WINDOWS, 1);
@@ -128,14 +141,14 @@ static void end_window(struct rocs_target *t, const struct rocs_window *w)
 
 /*
  * The partition has other colors.  Pages that shall be there are moved anew: a page whose
- * color is still reserved stays.  Points of a search under different partitions cannot be
- * compared.
+ * color is still reserved stays.  Pages that are on their way out go first.  Points of a
+ * search under different partitions cannot be compared.
  */
 static void follow_partition(struct rocs_target *t)
 {
 	unsigned int now = READ_ONCE(rocs_partitions);
 
-	if (t->partition == now)
+	if (t->partition == now || t->in > t->plan.mapped)
 		return;
 	t->partition = now;
 	if (t->plan.state == ROCS_SEARCH)
@@ -154,18 +167,19 @@ static void give_up_profile(struct rocs_target *t)
 /**
  * rocs_window_tick() - look at a target, end its window, move its pages
  * @t: the target; freed if its process has ended or runs another program.
+ * @deadline: see rocs_target_remove().
  *
  * Context: process, sleeps, rocs_lock held, samples drained.
  * Return: true if more pages can move at once.
  */
-bool rocs_window_tick(struct rocs_target *t)
+bool rocs_window_tick(struct rocs_target *t, unsigned long deadline)
 {
 	struct mm_struct *mm = t->mm;
 	struct rocs_window w;
 	bool more = false;
 
 	if (rocs_target_gone(t) || !mmget_not_zero(mm)) {
-		rocs_target_remove(t);
+		rocs_target_remove(t, deadline);
 		return false;
 	}
 	rocs_target_look(t);

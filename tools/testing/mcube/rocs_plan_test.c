@@ -202,6 +202,23 @@ TEST(an_abandoned_profile_waits_longer_each_time)
 	expect_held(_metadata, &plan, &polluter, 1);
 }
 
+/* A profile that cannot begin now begins after the next window. */
+TEST(a_postponed_profile_begins_later)
+{
+	struct rocs_plan plan;
+	int i;
+
+	rocs_plan_init(&plan);
+	for (i = 0; i < 12; i++) {
+		run(_metadata, &plan, &polluter, 1);
+		EXPECT_EQ(plan.state, ROCS_PROFILE);
+		rocs_plan_postpone(&plan);
+		EXPECT_EQ(plan.state, ROCS_WATCH);
+	}
+	run(_metadata, &plan, &polluter, 60);
+	expect_held(_metadata, &plan, &polluter, 1);
+}
+
 TEST(a_new_phase_ends_the_wait)
 {
 	struct rocs_plan plan;
@@ -215,22 +232,47 @@ TEST(a_new_phase_ends_the_wait)
 	EXPECT_EQ(plan.state, ROCS_HOLD);
 }
 
-TEST(a_gain_that_does_not_last_is_rolled_back)
+/* A program that is held gets slower, with as many misses per instruction as before. */
+static void get_slower(struct __test_metadata *_metadata, struct rocs_plan *plan, u32 percent)
 {
-	struct rocs_plan plan;
 	struct rocs_window w;
 	unsigned int i;
 
-	rocs_plan_init(&plan);
-	run(_metadata, &plan, &polluter, 100);
-	EXPECT_EQ(plan.state, ROCS_HOLD);
-	/* As many misses per instruction as before, but slower than the baseline. */
+	rocs_plan_init(plan);
+	run(_metadata, plan, &polluter, 100);
+	EXPECT_EQ(plan->state, ROCS_HOLD);
 	for (i = 0; i < config.phase_confirm; i++) {
-		EXPECT_EQ(plan.state, ROCS_HOLD);
-		w = window(&polluter, plan.mapped);
-		w.cycles *= 2;
-		rocs_plan_window(&plan, &config, &w, 0);
+		EXPECT_EQ(plan->state, ROCS_HOLD);
+		w = window(&polluter, plan->mapped);
+		w.cycles = w.cycles * (100 + percent) / 100;
+		rocs_plan_window(plan, &config, &w, 0);
 	}
+}
+
+/* Of a gain of 40 percent, a quarter has to be left: 140 / 110. */
+TEST(a_gain_that_shrinks_is_held)
+{
+	struct rocs_plan plan;
+
+	get_slower(_metadata, &plan, 20);
+	EXPECT_EQ(plan.state, ROCS_HOLD);
+	EXPECT_EQ(plan.rollbacks, 0);
+}
+
+TEST(a_gain_that_is_nearly_lost_is_rolled_back)
+{
+	struct rocs_plan plan;
+
+	get_slower(_metadata, &plan, 32);
+	EXPECT_EQ(plan.state, ROCS_WATCH);
+	EXPECT_EQ(plan.rollbacks, 1);
+}
+
+TEST(a_gain_that_becomes_a_loss_is_rolled_back)
+{
+	struct rocs_plan plan;
+
+	get_slower(_metadata, &plan, 100);
 	EXPECT_EQ(plan.state, ROCS_WATCH);
 	EXPECT_EQ(plan.mapped, 0);
 	EXPECT_EQ(plan.rollbacks, 1);

@@ -288,12 +288,38 @@ TEST(the_period_meets_the_budget)
 	}
 }
 
+/* From its first window on, whatever share of the instructions the events are. */
+TEST(a_profile_keeps_the_budget)
+{
+	const u64 cycles = 1000000000;
+	unsigned long i;
+
+	for (i = 0; i < 300 * test_scale(); i++) {
+		u64 instructions = cycles / 10 * (1 + get_random_u32_below(40));
+		u64 events = instructions / (1 + get_random_u32_below(1000));
+		u32 cost = 1000 + get_random_u32_below(20000);
+		u32 period = rocs_period_first(instructions, cycles, cost, 30);
+		u64 sum = 0, samples;
+		unsigned int window;
+
+		for (window = 0; window < 8; window++) {
+			samples = events / period;
+			ASSERT_LE(samples * cost * 1000 / cycles, 30);
+			sum += samples;
+			period = rocs_period_next(period, samples, cycles, cost, 30);
+		}
+		/* Half of the windows or more use the budget. */
+		if (period > 8 * ROCS_PERIOD_MIN && cost * 1000ULL / 30 > ROCS_PERIOD_APART)
+			ASSERT_GE(sum * cost * 1000 / cycles, 8 * 30 / 2);
+	}
+}
+
 TEST(a_period_without_samples_gets_shorter)
 {
-	EXPECT_EQ(rocs_period_next(1024, 0, 1000000000, 4000, 30), 512);
-	EXPECT_EQ(rocs_period_next(1000, 0, 1000000000, 4000, 30), 512);
+	EXPECT_EQ(rocs_period_next(1024, 0, 1000000000, 4000, 30), 64);
+	EXPECT_EQ(rocs_period_next(1000, 0, 1000000000, 4000, 30), 64);
 	EXPECT_EQ(rocs_period_next(ROCS_PERIOD_MIN, 0, 1000000000, 4000, 30), ROCS_PERIOD_MIN);
-	EXPECT_EQ(rocs_period_next(1024, 1000000, 1000000000, 4000, 30), 2048);
+	EXPECT_EQ(rocs_period_next(1024, 750000, 1000000000, 4000, 30), 102400);
 	EXPECT_EQ(rocs_period_next(ROCS_PERIOD_MAX, 1000000, 1000000000, 4000, 30),
 		  ROCS_PERIOD_MAX);
 }

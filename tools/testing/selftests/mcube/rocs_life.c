@@ -4,7 +4,7 @@
  * start threads and end; and the lives of others: switches, CPUs, SRM-buffer.
  *
  * The processes are puppets, see rocs_move.c.  No page of a process that is no target
- * any more is in the partition.
+ * any more is in the partition.  (Pages that a child has from a target by fork() stay.)
  */
 
 #include <errno.h>
@@ -221,6 +221,21 @@ TEST_F_TIMEOUT(rocs_life, fork_while_moving, 300)
 	ends_well(_metadata, self);
 }
 
+/* The child is no target, and ends; its pages are those of the target. */
+TEST_F_TIMEOUT(rocs_life, fork_while_profiled, 300)
+{
+	profile(_metadata, self);
+	ASSERT_EQ(0, rocs_puppet_do(self->puppet, fork_and_note));
+	EXPECT_EQ(1, rocs_targets());
+	EXPECT_EQ(0, rocs_puppet_do(self->puppet, join_child));
+	ASSERT_TRUE(rocs_lead_to_hold(self->puppet, &self->line));
+	ASSERT_LT(0, in_partition(self));
+	ASSERT_EQ(0, rocs_choose(0));
+	ASSERT_TRUE(rocs_await_gone(self->puppet->pid));
+	EXPECT_EQ(0, in_partition(self));
+	ends_well(_metadata, self);
+}
+
 static int exec_other(struct rocs_puppet *p)
 {
 	__atomic_store_n(&p->op, NULL, __ATOMIC_RELEASE);
@@ -229,13 +244,11 @@ static int exec_other(struct rocs_puppet *p)
 }
 
 /* Another program in the process is another target. */
-TEST_F_TIMEOUT(rocs_life, exec_inside, 300)
+static void exec_in_puppet(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_life) *self)
 {
 	double end = mcube_now() + ROCS_DEADLINE;
-	long targets;
+	long targets = rocs_stat("targets");
 
-	hold(_metadata, self);
-	targets = rocs_stat("targets");
 	rocs_puppet_do(self->puppet, exec_other);
 	while (rocs_stat("targets") == targets && mcube_now() < end)
 		usleep(1000);
@@ -244,6 +257,18 @@ TEST_F_TIMEOUT(rocs_life, exec_inside, 300)
 	EXPECT_EQ(0, self->line.searches);
 	kill(self->puppet->pid, SIGKILL);
 	EXPECT_TRUE(rocs_await_gone(self->puppet->pid));
+}
+
+TEST_F_TIMEOUT(rocs_life, exec_inside, 300)
+{
+	hold(_metadata, self);
+	exec_in_puppet(_metadata, self);
+}
+
+TEST_F_TIMEOUT(rocs_life, exec_while_profiled, 300)
+{
+	profile(_metadata, self);
+	exec_in_puppet(_metadata, self);
 }
 
 TEST_F_TIMEOUT(rocs_life, exit_inside, 300)
@@ -529,6 +554,26 @@ TEST_F_TIMEOUT(rocs_life, beside_srm_buffer, 300)
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
 	EXPECT_EQ(0, reserved());
 	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
+}
+
+/* The process is dropped while its pages move to the colors of another partition. */
+TEST_F_TIMEOUT(rocs_life, dropped_after_a_change_of_the_partition, 300)
+{
+	if (!mcube_exists(MCUBE_SRM "enabled"))
+		SKIP(return, "no CONFIG_MCUBE_SRM");
+	hold(_metadata, self);
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "pages_per_second", "64"));
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM "reserve", SRM_SHARE));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
+	while (rocs_target(self->puppet->pid, &self->line) &&
+	       self->line.in == self->line.mapped)
+		usleep(1000);
+	ASSERT_LT(0, in_partition(self));
+	ASSERT_EQ(0, rocs_choose(0));
+	ASSERT_TRUE(rocs_await_gone(self->puppet->pid));
+	EXPECT_EQ(0, in_partition(self));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	ends_well(_metadata, self);
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which processes ROCS makes targets, where there are more processes than places, and
+ * processes that cannot be targets.
+ *
+ * Spinners are processes that are busy and do nothing.  A process whose main thread has
+ * ended goes on with its other threads.  Processes that share their memory are one target.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "../kselftest_harness.h"
+#include "rocs_lib.h"
+
+#define PLACES		16	/* ROCS_TARGETS_MAX */
+#define STACK		16384
+
+FIXTURE(rocs_pick) {
+	struct rocs_setup setup;
+	struct rocs_puppet *puppet;
+	struct rocs_line line;
+	pid_t spinner[PLACES + 1];
+};
+
+FIXTURE_SETUP(rocs_pick)
+{
+	const char *why = rocs_begin(&self->setup, ROCS_STANDIN);
+
+	if (why)
+		SKIP(return, "%s", why);
+	ASSERT_EQ(0, rocs_switch_on(&self->setup, ROCS_STANDIN, "1"));
+	/* Looks at all processes are a second apart; the tick has nothing else to do. */
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "tick_ms", "10"));
+}
+
+static void end_spinner(pid_t *pid)
+{
+	if (*pid > 0) {
+		kill(*pid, SIGKILL);
+		waitpid(*pid, NULL, 0);
+	}
+	*pid = 0;
+}
+
+FIXTURE_TEARDOWN_PARENT(rocs_pick)
+{
+	EXPECT_EQ(0, rocs_end(&self->setup));
+}
+
+static int spin(void *unused)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		;
+	return 0;
+}
+
+static void *spin_thread(void *unused)
+{
+	spin(NULL);
+	return NULL;
+}
+
+/* A process of a kind; its PID, or a negative errno. */
+static pid_t spinner(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(spin(NULL));
+	return pid < 0 ? -errno : pid;
+}
+
+static pid_t spinner_with_our_memory(void)
+{
+	char *stack = malloc(STACK);
+	pid_t pid = stack ? clone(spin, stack + STACK, CLONE_VM | SIGCHLD, NULL) : -ENOMEM;
+
+	return pid < 0 ? -errno : pid;
+}
+
+static pid_t spinner_without_leader(void)
+{
+	pthread_t thread;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid < 0 ? -errno : pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pthread_create(&thread, NULL, spin_thread, NULL))
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+static bool become_targets(const pid_t *pid, unsigned int nr, struct rocs_line *line)
+{
+	while (nr--)
+		if (!rocs_await_target(pid[nr], line))
+			return false;
+	return true;
+}
+
+/* A puppet becomes a target for the reason that it is busy. */
+static void puppet_comes_on(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_pick) *self)
+{
+	self->puppet = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
+	ASSERT_NE(NULL, self->puppet);
+	ASSERT_TRUE(rocs_await_target(self->puppet->pid, &self->line));
+	EXPECT_STREQ("auto", self->line.why);
+	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
+	EXPECT_TRUE(rocs_await_gone(self->puppet->pid));
+}
+
+TEST_F_TIMEOUT(rocs_pick, leader_has_ended, 120)
+{
+	self->spinner[0] = spinner_without_leader();
+	ASSERT_LT(0, self->spinner[0]);
+	ASSERT_EQ(0, rocs_choose(self->spinner[0]));
+	ASSERT_TRUE(rocs_await_target(self->spinner[0], &self->line));
+	EXPECT_EQ(1, rocs_targets());
+	end_spinner(&self->spinner[0]);
+	EXPECT_TRUE(rocs_await_gone(self->spinner[0]));
+}
+
+/* Processes that cannot be targets, since one of them is, do not come first each time. */
+TEST_F_TIMEOUT(rocs_pick, one_memory_of_many, 300)
+{
+	unsigned int i;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
+	for (i = 0; i < PLACES + 1; i++) {
+		self->spinner[i] = spinner_with_our_memory();
+		ASSERT_LT(0, self->spinner[i]);
+	}
+	puppet_comes_on(_metadata, self);
+	EXPECT_EQ(1, rocs_targets());
+	for (i = 0; i < PLACES + 1; i++)
+		end_spinner(&self->spinner[i]);
+}
+
+/* Targets without windows make room, after a while. */
+TEST_F_TIMEOUT(rocs_pick, targets_without_windows, 300)
+{
+	unsigned int i;
+
+	ASSERT_EQ(0, rocs_freeze());
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
+	for (i = 0; i < PLACES; i++) {
+		self->spinner[i] = spinner();
+		ASSERT_LT(0, self->spinner[i]);
+	}
+	ASSERT_TRUE(become_targets(self->spinner, PLACES, &self->line));
+	puppet_comes_on(_metadata, self);
+	for (i = 0; i < PLACES; i++)
+		end_spinner(&self->spinner[i]);
+}
+
+/* A chosen process takes a place; a chosen process that has ended takes none. */
+TEST_F_TIMEOUT(rocs_pick, chosen_when_all_places_are_taken, 300)
+{
+	unsigned int i;
+	pid_t zombie;
+	long before;
+
+	/* Windows never end, and no target has to make room by itself for ten looks. */
+	ASSERT_EQ(0, rocs_freeze());
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
+	for (i = 0; i < PLACES; i++) {
+		self->spinner[i] = spinner();
+		ASSERT_LT(0, self->spinner[i]);
+	}
+	ASSERT_TRUE(become_targets(self->spinner, PLACES, &self->line));
+	zombie = fork();
+	ASSERT_LE(0, zombie);
+	if (!zombie)
+		_exit(0);
+	ASSERT_EQ(0, waitid(P_PID, zombie, NULL, WEXITED | WNOWAIT));
+	before = rocs_stat("targets");
+	ASSERT_EQ(0, rocs_choose(zombie));
+	sleep(2);
+	EXPECT_EQ(before, rocs_stat("targets"));
+	EXPECT_EQ(PLACES, rocs_targets());
+	EXPECT_EQ(zombie, waitpid(zombie, NULL, 0));
+
+	self->spinner[PLACES] = spinner();
+	ASSERT_EQ(0, rocs_choose(self->spinner[PLACES]));
+	ASSERT_TRUE(rocs_await_target(self->spinner[PLACES], &self->line));
+	EXPECT_STREQ("pid", self->line.why);
+	for (i = 0; i < PLACES + 1; i++)
+		end_spinner(&self->spinner[i]);
+}
+
+TEST_HARNESS_MAIN
