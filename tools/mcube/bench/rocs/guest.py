@@ -131,6 +131,7 @@ class Point(NamedTuple):
 class Held(NamedTuple):
     """A load under ROCS, from its start to the end of a time of holding."""
 
+    before: int         # lines of the report before the first state
     states: list        # (state, Counts of each line in that state)
     end: tuple          # iterations, checksum; the load has checked its result
     target: dict        # the last line of "targets"
@@ -163,4 +164,4 @@ def read_held(base):
     targets = table(at("targets"))
     points = [Point(int(p["index"]), int(p["score_1073741824"]), int(p["times"]))
               for p in table(at("search"))]
-    return Held(states, load.end, targets[-1] if targets else {}, sorted(points), stats)
+    return Held(marks[0][1], states, load.end, targets[-1] if targets else {}, sorted(points), stats)

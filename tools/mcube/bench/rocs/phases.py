@@ -51,9 +51,9 @@ def guests(args):
 
 
 def states_by_line(held):
-    """[(state, Counts)] of all lines from the first line under ROCS on, and its number."""
+    """The number of the first line under ROCS, and [(state, Counts)] from that line on."""
     first = next(i for i, (s, _) in enumerate(held.states) if s != "start")
-    skipped = sum(len(lines) for _, lines in held.states[:first])
+    skipped = held.before + sum(len(lines) for _, lines in held.states[:first])
     return skipped, [(s, x) for s, lines in held.states[first:] for x in lines]
 
 
