@@ -51,12 +51,13 @@ shell: build ## shell prompt in QEMU (SMP=4 MEM=2G NODES=1; MODEL=small: modelle
 		--nodes $(or $(NODES),1) $(if $(MODEL),--model $(MODEL) --program perf) \
 		--append "$(APPEND)"
 
-stress: tree ## stress and fuzz the debug kernels, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
+stress: tree ## stress, fuzz and torture the debug kernels, 1 and 2 nodes, 512M and 4G (MINUTES=10 each)
 	@$(DEV)/kbuild.py debug
 	@$(DEV)/kbuild.py races
 	@$(DEV)/guests.py stress --minutes $(MINUTES) $(if $(NODES),--nodes $(NODES)) \
 		$(if $(MEM),--mem $(MEM))
 	@$(DEV)/guests_kselftest.py --fuzz $(MINUTES) $(if $(NODES),--nodes $(NODES))
+	@$(DEV)/guests_kselftest.py --torture $(MINUTES) $(if $(NODES),--nodes $(NODES))
 	@$(DEV)/kbuild.py test
 	@$(DEV)/guests_power.py --minutes $(MINUTES)
 

@@ -8,6 +8,7 @@ of their own too. Tests of input change no memory and share a guest. As a comman
 
     guests_kselftest.py [--nodes N] [--debug] [TEST ...]
     guests_kselftest.py --fuzz MINUTES [--nodes N]
+    guests_kselftest.py --torture MINUTES [--nodes N]
 
 Variables MCUBE_FUZZ_* and MCUBE_SETCACHE_* of the environment reach the guests, see
 mcube_fuzz.c and setcache_torture.c.
@@ -19,6 +20,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import guests
@@ -42,6 +44,12 @@ DEBUGGED = ("map_input", "alloc_input", "srm_input", "ubm_input", "setcache_inpu
             "rocs_input", "alloc_hint")
 # Random sequences of writes: for a few seconds in every run, for long under stress.
 FUZZER = "mcube_fuzz"
+# Page sets and ROCS under load: under stress on the debug kernel, again and again, with these
+# settings.
+TORTURES = ("setcache_torture", "setcache_fsx", "setcache_dm", "setcache_faults",
+            "setcache_async", "setcache_life", "setcache_numa", "rocs_move", "rocs_life",
+            "rocs_pick", "rocs_module")
+TORTURE_ENV = {"MCUBE_SETCACHE_READS": 100000, "MCUBE_SETCACHE_OPS": 20000}
 # Cases that get a guest of their own: EACH case of a test, or for each pattern the
 # cases that match the pattern together. All other cases of a test share a guest. The
 # first tests here take longest, and begin first, so that all cores are busy to the end.
@@ -183,7 +191,7 @@ class Job:
         given = {k: v for k, v in os.environ.items()
                  if k.startswith(("MCUBE_FUZZ_", "MCUBE_SETCACHE_"))}
         result = guest.run(self.script(), name, timeout=self.limit,
-                           env={**self.environment(), **(env or {}), **given})
+                           env={**self.environment(), **self.env, **(env or {}), **given})
         for drive in drives:
             drive.unlink()
         out = ktap.parse(result.output, name)
@@ -228,7 +236,7 @@ def on_nodes(job, nodes, debug=False):
     name = f"{nodes}node-{job.name}"
     mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(name, p)), "512M")
     # A thousand times under load, for one guest; it takes a minute.
-    env = job.env if nodes == 1 else {"MCUBE_TOGGLES": 250, **job.env}
+    env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
     if debug:
         # Shadow memory takes an eighth, red zones and quarantine take more.
         mem = f"{2 * kibibytes(mem) // 1024}M"
@@ -290,6 +298,21 @@ def fuzzed(minutes, nodes=2):
                    nodes=nodes, multi=True)
 
 
+def tortured(minutes, nodes=2):
+    """Page sets and ROCS under load on the debug kernel: rounds that begin in the time."""
+    folder, _ = install()
+    tests = [Job(folder, t, {t: cases_of(folder / "mcube" / t)}) for t in TORTURES
+             if nodes > 1 or t not in NODES]
+    end, out, seed = time.monotonic() + minutes * 60, [], 0
+    while not seed or time.monotonic() < end:
+        seed += 1
+        for job in tests:
+            job.limit = 3600
+            job.env = TORTURE_ENV | {"MCUBE_SETCACHE_SEED": seed}
+            out += [(f"{n}, round {seed}", s) for n, s in on_nodes(job, nodes, debug=True)]
+    return out
+
+
 def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
@@ -300,11 +323,14 @@ def run():
                         help="on the debug kernel, with twice the memory")
     parser.add_argument("--fuzz", type=float, metavar="MINUTES",
                         help="random sequences of writes on the debug kernel")
+    parser.add_argument("--torture", type=float, metavar="MINUTES",
+                        help="page sets and ROCS under load on the debug kernel")
     args = parser.parse_args()
     nodes = [args.nodes] if args.nodes else (1, 2)
-    if args.fuzz:
-        return guests.report(guests.together(*(lambda n=n: fuzzed(args.fuzz, n)
-                                               for n in nodes)))
+    for minutes, function in ((args.fuzz, fuzzed), (args.torture, tortured)):
+        if minutes:
+            return guests.report(guests.together(*(lambda n=n: function(minutes, n)
+                                                   for n in nodes)))
     return guests.report(plain(nodes, args.test, debug=args.debug))
 
 
