@@ -14,10 +14,14 @@ fill order and repetition has a guest of its own, and the medians are compared.
                  threads work on equal parts of it, in step
     copy, ...    memload: threads that fault their memory in side by side and then work on
                  it, as stream and ramspeed do
+    streamcluster, canneal, fluidanimate
+                 tools/mcube/guest/shapes/: loads with the memory behaviour of three of the
+                 PARSEC programs that the paper measures. One thread sets up 24 MiB, and then
+                 all threads share the work on them
     stress-ng    the stream stressor of stress-ng, a process per thread
     sysbench     the memory test of sysbench, reading and writing
 
-time        modelled cycles: of the slowest thread (memload), or the mean over
+time        modelled cycles: of the slowest thread (memload and shapes), or the mean over
             threads (real programs; their start and end are included)
 conflicts   accesses to DRAM that had to close another row, per access
 cost        share of the stock allocator's time that opening and closing rows costs: time
@@ -51,10 +55,11 @@ MACHINES = ("x5570", "sliced")
 MEMORIES = ("fresh", "aged")
 # The fill order that the summary's keys without a suffix are about comes last.
 ORDERS = ("paper", "shuffle", "even", "auto")
-# Share of time that the paper reports as saved for memory-intensive loads.
-PAPER = {"mean": 0.397, "max": 0.85}
+# Share of time that the paper reports as saved for memory-intensive loads, and for
+# canneal, facesim, fluidanimate and streamcluster on average.
+PAPER = {"mean": 0.397, "max": 0.85, "shapes": 0.104}
 KEYS = ("machine", "memory", "load", "threads")
-TOOLS = ("memload", "mcube-pages", "victims")
+TOOLS = ("memload", "mcube-pages", "shapes", "victims")
 LIMITS = {"single_stream_loss_max": .01, "alone_loss_max": .01}
 GOALS = {"lockstep_gain_mean": .10, "time_gain_max": .25, "time_gain_min": -.01}
 EVENTS = ("cycles", "instructions", "llc_misses", "dram_accesses", "row_hits", "row_empty",
@@ -67,6 +72,8 @@ ALONE = {f"alone {program} {share:g}": (program, share)
 # Loads of memload; with "serial " before the name one thread faults all memory in.
 PATTERNS = ("copy", "triad", "read", "write", "random")
 LOCKSTEP = tuple(f"serial {p}" for p in ("read", "copy", "triad"))
+# Loads of the program shapes, which share out the same work among the threads.
+SHAPES = ("streamcluster", "canneal", "fluidanimate")
 REAL = {
     "stress-ng stream": "stress-ng -q --stream {t} --stream-ops 4 --stream-l3-size 2M "
                         "--stream-madvise nohugepage",
@@ -104,6 +111,8 @@ def command(args, load, threads, llc):
     if load in REAL:
         return (PERF.format(out=path) + REAL[load].format(t=threads, mib=16 * threads)
                 + " > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }")
+    if load in SHAPES:
+        return f"/guest/shapes -t {threads} -r {args.passes} {load} > {path}"
     serial = load in LOCKSTEP
     # With few threads each thread gets more memory: a working set that fits in the cache
     # would not reach DRAM.
@@ -236,6 +245,11 @@ def compare(rows, orders):
     return out
 
 
+def mean_gain(rows, order):
+    """The mean gain; None without rows."""
+    return statistics.fmean(r[f"gain_{order}"] for r in rows) if rows else None
+
+
 def losses(rows, order):
     """The largest loss, 0 if nothing loses; None without rows."""
     return max([0.0] + [-r[f"gain_{order}"] for r in rows]) if rows else None
@@ -251,6 +265,7 @@ def summarize(table, orders):
         # Programs alone have their own keys; they have nothing to gain.
         loads = [r for r in rows if r["load"] not in ALONE] or rows
         lockstep = [r for r in rows if r["load"] in LOCKSTEP]
+        shapes = [r for r in rows if r["load"] in SHAPES]
         single = [r for r in loads if r["threads"] == 1 and r["load"] in PATTERNS]
         for order in orders:
             suffix = "" if order == main else f"_{order}"
@@ -258,9 +273,8 @@ def summarize(table, orders):
             out |= {f"{prefix}time_gain_mean{suffix}": statistics.fmean(gains),
                     f"{prefix}time_gain_max{suffix}": max(gains),
                     f"{prefix}time_gain_min{suffix}": min(gains),
-                    f"{prefix}lockstep_gain_mean{suffix}":
-                        statistics.fmean(r[f"gain_{order}"] for r in lockstep)
-                        if lockstep else None,
+                    f"{prefix}lockstep_gain_mean{suffix}": mean_gain(lockstep, order),
+                    f"{prefix}shapes_gain_mean{suffix}": mean_gain(shapes, order),
                     f"{prefix}single_stream_loss_max{suffix}": losses(single, order),
                     f"{prefix}alone_loss_max{suffix}":
                         losses([r for r in rows if r["load"] in ALONE], order),
@@ -269,6 +283,7 @@ def summarize(table, orders):
         out |= {f"{prefix}cost_stock_mean": statistics.fmean(r["cost_stock"] for r in loads),
                 f"{prefix}cost_stock_max": max(r["cost_stock"] for r in loads)}
     out["paper_time_gain_mean"], out["paper_time_gain_max"] = PAPER["mean"], PAPER["max"]
+    out["paper_shapes_gain_mean"] = PAPER["shapes"]
     return {k: round(v, 5) for k, v in out.items() if v is not None}
 
 
@@ -325,7 +340,7 @@ def draw(table, threads, orders):
 
 def options():
     """The command line; --quick sets what is not given."""
-    loads = (*ALONE, *LOCKSTEP, *PATTERNS, *REAL)
+    loads = (*ALONE, *LOCKSTEP, *PATTERNS, *SHAPES, *REAL)
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
@@ -344,7 +359,8 @@ def options():
                         help="memload after serial set-up: MiB of a thread")
     parser.add_argument("--least-mib", type=int, default=24,
                         help="memload: least MiB of all threads together")
-    parser.add_argument("--passes", type=int, default=1, help="memload: counted passes")
+    parser.add_argument("--passes", type=int, default=1,
+                        help="counted passes of memload and shapes")
     parser.add_argument("--misses", type=int, default=10,
                         help="misses that a core overlaps, as it has line fill buffers")
     parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")

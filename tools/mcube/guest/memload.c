@@ -15,9 +15,7 @@
  * by array, so that the allocator decides which thread gets which frame.  With -s
  * thread 0 faults in all arrays, one thread's after the other's, as programs do
  * whose set-up is serial.  The threads wait for each other, make the passes of -w,
- * then count the passes of -r with the events of perf's mcube_sim.  The threads open
- * the events before they fault, so that the model runs all along and CPUs take turns
- * in modelled time during the faults.
+ * then count the passes of -r with the events of perf's mcube_sim (team.h).
  *
  * The program prints "EVENT VALUE" lines: cycles of the slowest thread, and for
  * every other event the sum over the threads.  FILE gets the frames: a line per
@@ -26,8 +24,6 @@
 
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,11 +32,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sim-events.h"
+#include "team.h"
 
 #define PAGE		4096UL
 #define LINE		64UL
-#define MAX_THREADS	16
 
 struct pattern {
 	const char *name;
@@ -49,20 +44,14 @@ struct pattern {
 };
 
 struct thread {
-	pthread_t id;
-	unsigned int cpu;
-	int fd[NR_EVENTS];
-	uint64_t value[NR_EVENTS];
 	uint64_t state;
 	uint64_t *array[3];
 };
 
 static const struct pattern *pattern;
 static size_t words;
-static unsigned int nr_threads = 1, passes = 1, warm;
 static bool serial;
-static struct thread threads[MAX_THREADS];
-static pthread_barrier_t barrier;
+static struct thread threads[TEAM_MOST];
 static volatile uint64_t sink;
 
 static void copy(uint64_t **a, size_t n, uint64_t *state)
@@ -137,42 +126,28 @@ static void fault(struct thread *t, unsigned int nr)
 				t->array[i][off] = off;
 }
 
-static void *run(void *arg)
+static void prepare(unsigned int me)
 {
-	struct thread *t = arg;
-	unsigned int arrays = pattern->arrays;
-	uint64_t **a = t->array;
-	cpu_set_t set;
-	size_t i;
+	uint64_t **a = threads[me].array;
 
-	CPU_ZERO(&set);
-	CPU_SET(t->cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity");
-	sim_open(t->fd);
-	for (i = 0; i < arrays; i++) {
+	threads[me].state = 0x9e3779b97f4a7c15ULL * (me + 1);
+	for (size_t i = 0; i < pattern->arrays; i++) {
 		a[i] = mmap(NULL, words * sizeof(*a[i]), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (a[i] == MAP_FAILED)
 			die("mmap");
 		madvise(a[i], words * sizeof(*a[i]), MADV_NOHUGEPAGE);
 	}
-	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&team_barrier);
 	if (!serial)
-		fault(t, 1);
-	else if (t == threads)
-		fault(threads, nr_threads);
-	pthread_barrier_wait(&barrier);
-	for (i = 0; i < warm; i++)
-		pattern->pass(a, words, &t->state);
-	pthread_barrier_wait(&barrier);
-	sim_start(t->fd);
-	for (i = 0; i < passes; i++)
-		pattern->pass(a, words, &t->state);
-	sim_stop(t->fd, t->value);
-	/* A thread must not free its pages while other threads are in a pass. */
-	pthread_barrier_wait(&barrier);
-	return NULL;
+		fault(&threads[me], 1);
+	else if (!me)
+		fault(threads, team->nr);
+}
+
+static void pass(unsigned int me)
+{
+	pattern->pass(threads[me].array, words, &threads[me].state);
 }
 
 static void write_frames(const char *path)
@@ -184,7 +159,7 @@ static void write_frames(const char *path)
 
 	if (pagemap < 0 || !f)
 		die(path);
-	for (unsigned int i = 0; i < nr_threads * pattern->arrays; i++) {
+	for (unsigned int i = 0; i < team->nr * pattern->arrays; i++) {
 		uint64_t *a = threads[i / pattern->arrays].array[i % pattern->arrays];
 
 		for (size_t off = 0; off < words; off += step) {
@@ -200,20 +175,9 @@ static void write_frames(const char *path)
 	close(pagemap);
 }
 
-static long option(const char *text, long max)
-{
-	char *end;
-	long n = strtol(text, &end, 10);
-
-	if (*end || n < 1 || n > max) {
-		fprintf(stderr, "memload: '%s' is not within 1..%ld\n", text, max);
-		exit(2);
-	}
-	return n;
-}
-
 int main(int argc, char **argv)
 {
+	struct team work = { .nr = 1, .passes = 1, .prepare = prepare, .pass = pass };
 	const char *frames = NULL;
 	size_t bytes = 8UL << 20;
 	unsigned int i;
@@ -221,17 +185,17 @@ int main(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "t:m:k:w:r:sf:")) != -1) {
 		if (c == 't')
-			nr_threads = option(optarg, MAX_THREADS);
+			work.nr = team_number(optarg, TEAM_MOST);
 		else if (c == 'm')
-			bytes = (size_t)option(optarg, 4096) << 20;
+			bytes = (size_t)team_number(optarg, 4096) << 20;
 		else if (c == 'k')
-			bytes = (size_t)option(optarg, 4096L << 10) << 10;
+			bytes = (size_t)team_number(optarg, 4096L << 10) << 10;
 		else if (c == 'w')
-			warm = option(optarg, 1000);
+			work.warm = team_number(optarg, 1000);
 		else if (c == 's')
 			serial = true;
 		else if (c == 'r')
-			passes = option(optarg, 1000);
+			work.passes = team_number(optarg, 1000);
 		else if (c == 'f')
 			frames = optarg;
 		else
@@ -242,35 +206,11 @@ int main(int argc, char **argv)
 			pattern = &patterns[i];
 	if (!pattern || optind + 1 != argc)
 		goto usage;
-	if (nr_threads > (unsigned int)sysconf(_SC_NPROCESSORS_ONLN)) {
-		fprintf(stderr, "memload: more threads than CPUs\n");
-		return 2;
-	}
 	words = bytes / pattern->arrays / PAGE * PAGE / sizeof(uint64_t);
-	sim_find();
-	if (pthread_barrier_init(&barrier, NULL, nr_threads))
-		die("barrier");
-	for (i = 0; i < nr_threads; i++) {
-		threads[i].cpu = i;
-		threads[i].state = 0x9e3779b97f4a7c15ULL * (i + 1);
-		if (pthread_create(&threads[i].id, NULL, run, &threads[i]))
-			die("pthread_create");
-	}
-	for (i = 0; i < nr_threads; i++)
-		pthread_join(threads[i].id, NULL);
+	team_run(&work);
 	if (frames)
 		write_frames(frames);
-	for (size_t e = 0; e < NR_EVENTS; e++) {
-		uint64_t sum = 0, most = 0;
-
-		for (i = 0; i < nr_threads; i++) {
-			sum += threads[i].value[e];
-			if (threads[i].value[e] > most)
-				most = threads[i].value[e];
-		}
-		printf("%s %llu\n", sim_events[e],
-		       (unsigned long long)(e ? sum : most));
-	}
+	team_print();
 	return 0;
 
 usage:

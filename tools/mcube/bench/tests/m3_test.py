@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""M3 on modelled machines: groups of loads, and the program shapes."""
+
+import unittest
+from unittest import mock
+
+import lab
+from lab import Failure
+from lib import ui
+import m3
+
+
+def row(load, threads, gain):
+    """A row of the comparison."""
+    return {"machine": "a", "memory": "fresh", "load": load, "threads": threads,
+            "gain_auto": gain, "cut_auto": 0.0, "cost_stock": 0.0}
+
+
+def options(*argv):
+    """Parsed options."""
+    with mock.patch("sys.argv", ["m3.py", *argv]):
+        return m3.options()
+
+
+class GroupsTest(unittest.TestCase):
+    """Which loads a key is about."""
+
+    table = [row("copy", 1, -.02), row("serial read", 4, .3), row("alone sort 1", 1, -.04),
+             row("canneal", 1, -.1), row("canneal", 4, .02), row("fluidanimate", 4, .05)]
+
+    def test_keys(self):
+        """Shapes are loads, but neither in lockstep nor single streams."""
+        got = m3.summarize(self.table, ("auto",))
+        self.assertEqual((got["time_gain_min"], got["time_gain_mean"]), (-.1, .05))
+        self.assertEqual((got["lockstep_gain_mean"], got["shapes_gain_mean"]), (.3, -.01))
+        self.assertEqual((got["single_stream_loss_max"], got["alone_loss_max"]), (.02, .04))
+
+    def test_no_shapes(self):
+        """Without shapes there is no key about them, but for the paper's."""
+        keys = m3.summarize(self.table[:3], ("auto",))
+        self.assertEqual([k for k in keys if "shapes" in k], ["paper_shapes_gain_mean"])
+
+    def test_options(self):
+        """Shapes are chosen by name, take part in a quick run, and have all threads."""
+        quick = options("--quick")
+        self.assertLessEqual(set(m3.SHAPES), set(quick.loads))
+        self.assertEqual(options("--loads", "canneal").loads, ["canneal"])
+        self.assertEqual(m3.threads_of(quick, "streamcluster"), [1, 4])
+        self.assertEqual(m3.command(quick, "canneal", 4, 8 << 20),
+                         "/guest/shapes -t 4 -r 1 canneal > /results/canneal.4")
+
+
+class ShapesTest(unittest.TestCase):
+    """The program shapes, without a model."""
+
+    def shapes(self, *argv):
+        """Output of a run that counts nothing."""
+        return ui.sh(lab.guest_tool("shapes"), "-c", "-m", 1, "-r", 3, *argv)
+
+    def test_threads(self):
+        """Each result is right, and the same with any number of threads."""
+        for load in m3.SHAPES:
+            got = {self.shapes("-t", n, load) for n in (1, 2, 3, 5)}
+            self.assertEqual(len(got), 1)
+            self.assertIn(f"{load}: right", got.pop())
+
+    def test_bad_input(self):
+        """Numbers out of range are refused with the range, and unknown loads with the loads."""
+        for argv, text in ((("-t", 17, "canneal"), "1..16"), (("-m", "x", "canneal"), "1..1024"),
+                           (("facesim",), " ".join(m3.SHAPES))):
+            with self.assertRaises(Failure) as caught:
+                self.shapes(*argv)
+            self.assertIn(text, str(caught.exception))
