@@ -105,7 +105,7 @@ class Guest:
             raise Failure(f"no kernel {kernel}", "run 'make build' first")
         self.smp, self.mem = opt.get("smp", 4), opt.get("mem", "2G")
         self.nodes, self.slots = opt.get("nodes", 1), opt.get("slots", 0)
-        self.below_4g = opt.get("below_4g")
+        self.below_4g, self.cpu = opt.get("below_4g"), opt.get("cpu") or CPU
         self.append, self.icount = opt.get("append", ""), opt.get("icount", False)
         self.drives = opt.get("drives", ())
         self.allow = re.compile(opt["allow"]) if opt.get("allow") else None
@@ -146,7 +146,7 @@ class Guest:
         # guest CPUs run in parallel, needed half a minute for it on a busy host; after that
         # time ACPI aborts a loop, and devices have no interrupt. q35 has a table instead.
         out = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
-               "-display", "none", "-machine", ("q35" if self.multi else "pc") + low, "-cpu", CPU,
+               "-display", "none", "-machine", ("q35" if self.multi else "pc") + low, "-cpu", self.cpu,
                *(self.model.arguments(self, mib, work) if self.model else ()),
                "-kernel", str(self.kernel), "-initrd", str(work / "initramfs.cpio"),
                "-append", self.cmdline(),

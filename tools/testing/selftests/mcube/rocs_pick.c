@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which processes ROCS makes targets, where there are more processes than places, and
- * processes that cannot be targets.
+ * processes that cannot be targets; and how often it profiles them.
  *
  * Spinners are processes that are busy and do nothing.  A process whose main thread has
  * ended goes on with its other threads.  Processes that share their memory are one target.
@@ -51,6 +51,7 @@ static void end_spinner(pid_t *pid)
 
 FIXTURE_TEARDOWN_PARENT(rocs_pick)
 {
+	mcube_write(MCUBE_ROCS "prefetch_off", "0");
 	EXPECT_EQ(0, rocs_end(&self->setup));
 }
 
@@ -195,6 +196,32 @@ TEST_F_TIMEOUT(rocs_pick, chosen_when_all_places_are_taken, 300)
 	EXPECT_STREQ("pid", self->line.why);
 	for (i = 0; i < PLACES + 1; i++)
 		end_spinner(&self->spinner[i]);
+}
+
+/* While a process is profiled, hardware prefetchers are off for all. */
+TEST_F_TIMEOUT(rocs_pick, prefetchers_pause_for_a_tenth_of_the_time, 120)
+{
+	struct rocs_puppet *next = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
+	double begin, end;
+
+	ASSERT_NE(NULL, next);
+	if (mcube_write(MCUBE_ROCS "prefetch_off", "1") == -EOPNOTSUPP)
+		SKIP(return, "no processor whose prefetchers are known");
+	self->puppet = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
+	ASSERT_NE(NULL, self->puppet);
+	ASSERT_TRUE(rocs_lead_to_profile(self->puppet, &self->line));
+	begin = mcube_now();
+	sleep(1);
+	end = mcube_now();
+	ASSERT_EQ(0, rocs_choose(next->pid));
+	ASSERT_EQ(0, rocs_thaw());
+	ASSERT_TRUE(rocs_await_target(next->pid, &self->line));
+	/* The plan goes on, but for the profile. */
+	ASSERT_TRUE(rocs_await_state(next->pid, "profile", &self->line));
+	EXPECT_LE(9 * (end - begin), mcube_now() - end);
+	EXPECT_LT(2, self->line.windows);
+	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
+	EXPECT_EQ(0, rocs_puppet_end(next));
 }
 
 TEST_HARNESS_MAIN
