@@ -98,6 +98,7 @@ def run(args):
             policies.close()
         if not args.keep:
             files.remove()
+        files.close()
     if args.json:
         print_json({"file": args.file, "header": recorded.header, "page": page,
                     "readahead": not args.no_readahead, "rows": rows})

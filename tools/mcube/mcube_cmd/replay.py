@@ -17,6 +17,7 @@ import resource
 import struct
 import time
 from pathlib import Path
+from stat import S_ISREG
 
 from . import cgroup, host
 from .term import Failure, size
@@ -103,25 +104,43 @@ def sectors(path):
 
 
 class Files:
-    """The files of a trace in a directory."""
+    """The files of a trace in a directory.
+
+    Root may name a directory that others may write to, such as /var/tmp. So files are made
+    in a folder that nobody else may write to, are reached by a descriptor of this folder,
+    and no link is followed.
+    """
 
     def __init__(self, folder, trace, page):
         self.folder, self.page = Path(folder) / "mcube-replay", page
         self.pages = trace.reach()
         self.statistics = statistics(folder)
+        self.fd = None
 
-    def path(self, n):
-        """A file."""
-        return self.folder / str(n)
+    def enter(self):
+        """Make the folder, or take that of an earlier replay."""
+        if self.fd is not None:
+            return
+        self.folder.mkdir(0o700, exist_ok=True)
+        self.fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        state = os.fstat(self.fd)
+        if state.st_uid != os.geteuid() or state.st_mode & 0o022:
+            self.close()
+            raise Failure(f"others may write to {self.folder}",
+                          "remove it, or name another directory by --dir")
+
+    def open(self, n, flags=os.O_RDONLY):
+        """A descriptor of a file."""
+        return os.open(str(n), flags | os.O_NOFOLLOW, 0o600, dir_fd=self.fd)
 
     def make(self):
         """Make the files that are not there in full; the number of bytes written."""
         block, wrote = os.urandom(BLOCK), 0
         try:
-            self.folder.mkdir(exist_ok=True)
+            self.enter()
             missing = [n for n, pages in enumerate(self.pages) if not self.whole(n, pages)]
             need = sum(self.pages[n] for n in missing) * self.page
-            free = os.statvfs(self.folder)
+            free = os.fstatvfs(self.fd)
             if need > free.f_bavail * free.f_frsize:
                 raise Failure(f"{self.folder} has {size(free.f_bavail * free.f_frsize)} free, and "
                               f"the files need {size(need)}",
@@ -129,38 +148,52 @@ class Files:
             for n in missing:
                 left = self.pages[n] * self.page
                 wrote += left
-                with open(self.path(n), "wb") as f:
+                with open(self.open(n, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as f:
                     while left:
                         left -= f.write(block[:min(left, BLOCK)])
         except OSError as e:
             raise Failure(f"{self.folder}: {os.strerror(e.errno)}",
-                          "name a directory that you may write to by --dir") from e
+                          "name a directory that you may write to by --dir, in which "
+                          "mcube-replay is no link") from e
         os.sync()
         return wrote
 
     def whole(self, n, pages):
         """Is the file there, with all its blocks?"""
         try:
-            state = os.stat(self.path(n))
+            state = os.stat(str(n), dir_fd=self.fd, follow_symlinks=False)
         except OSError:
             return False
-        return state.st_size == pages * self.page <= state.st_blocks * 512
+        return S_ISREG(state.st_mode) and \
+            state.st_size == pages * self.page <= state.st_blocks * 512
 
     def drop(self):
         """Drop the files from the page cache."""
         for n, _ in enumerate(self.pages):
-            fd = os.open(self.path(n), os.O_RDONLY)
+            fd = self.open(n)
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(fd)
 
     def remove(self):
         """Remove the files."""
+        if self.fd is None:
+            return
         for n, _ in enumerate(self.pages):
-            self.path(n).unlink(missing_ok=True)
+            try:
+                os.unlink(str(n), dir_fd=self.fd)
+            except FileNotFoundError:
+                pass
+        self.close()
         try:
             self.folder.rmdir()
         except OSError:
             pass            # files of another trace are in it
+
+    def close(self):
+        """Leave the folder."""
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
 
 
 def open_files():
@@ -190,7 +223,7 @@ def read_all(trace, files, readahead, sample):
         if fd is None:
             if len(fds) >= most:
                 os.close(fds.pop(next(iter(fds))))
-            fd = fds[n] = os.open(files.path(n), os.O_RDONLY)
+            fd = fds[n] = files.open(n)
             os.posix_fadvise(fd, 0, 0, advice)
         while nr:
             part = nr if nr < PIECE else PIECE

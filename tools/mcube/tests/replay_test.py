@@ -111,6 +111,46 @@ class Replay(fake.Case):
         self.assertEqual(files.make(), 5 << 12)
         self.assertEqual(files.make(), 0)
 
+    def refused(self):
+        """A replay that refuses the folder of its files."""
+        status, _, err = self.replayed("--memory", "8M")
+        self.assertEqual(status, 1)
+        self.assertIn("by --dir", err)
+        return err
+
+    def test_links(self):
+        """A link in the place of the folder, or of a file, leads to no other file."""
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "0").write_text("mine", "utf-8")
+        made = self.folder / "mcube-replay"
+        made.symlink_to(other)
+        self.refused()
+        made.unlink()
+        made.mkdir(0o700)
+        (made / "0").symlink_to(other / "0")
+        self.refused()
+        self.assertEqual((other / "0").read_text("utf-8"), "mine")
+        made.mkdir(0o700)
+        (self.folder / "whole").write_bytes(b"x" * (4 << 12))
+        (made / "0").symlink_to(self.folder / "whole")
+        self.refused()
+
+    def test_folder_of_others(self):
+        """A folder is refused if others may write to it; a fresh folder is of one user alone."""
+        made = self.folder / "mcube-replay"
+        for mode in (0o720, 0o702):
+            made.mkdir()
+            made.chmod(mode)
+            self.assertIn("others may write", self.refused())
+            made.rmdir()
+        made.mkdir(0o700)
+        with mock.patch("os.geteuid", return_value=os.geteuid() + 1):
+            self.assertIn("others may write", self.refused())
+        made.rmdir()
+        self.assertEqual(self.replayed("--memory", "8M", "--keep")[0], 0)
+        self.assertEqual(made.stat().st_mode & 0o777, 0o700)
+
     def test_policies(self):
         """Each policy is set in turn, and the policy of before is set back."""
         self.root.put(replay.LRU_GEN, "0x0007\n")
