@@ -20,12 +20,15 @@ struct mcube_ubm_key;
 struct mcube_ubm_range;
 struct mcube_ubm_run;
 
-/* References to pages [@first, @end) of a file were noted. */
+#define mcube_ubm_class_name(class)					\
+	__print_symbolic(class, { 0, "other" }, { 1, "seq" }, { 2, "loop" })
+
+/* References to pages [@first, @end) of a file were noted; @class is that of the last ones. */
 TRACE_EVENT(mcube_ubm_note,
 
-	TP_PROTO(u64 memcg, const struct mcube_ubm_key *key, u32 first, u32 end),
+	TP_PROTO(u64 memcg, const struct mcube_ubm_key *key, u32 first, u32 end, u8 class),
 
-	TP_ARGS(memcg, key, first, end),
+	TP_ARGS(memcg, key, first, end, class),
 
 	TP_STRUCT__entry(
 		__field(u64, memcg)
@@ -33,6 +36,7 @@ TRACE_EVENT(mcube_ubm_note,
 		__field(u32, dev)
 		__field(u32, first)
 		__field(u32, nr)
+		__field(u8, class)
 	),
 
 	TP_fast_assign(
@@ -41,11 +45,13 @@ TRACE_EVENT(mcube_ubm_note,
 		__entry->dev = key->dev;
 		__entry->first = first;
 		__entry->nr = end - first;
+		__entry->class = class;
 	),
 
-	TP_printk("memcg=%llu major=%u minor=%u ino=%llu first=%u nr=%u",
+	TP_printk("memcg=%llu major=%u minor=%u ino=%llu first=%u nr=%u class=%s",
 		  __entry->memcg, MAJOR(__entry->dev), MINOR(__entry->dev),
-		  __entry->ino, __entry->first, __entry->nr)
+		  __entry->ino, __entry->first, __entry->nr,
+		  mcube_ubm_class_name(__entry->class))
 );
 
 /* A run of a file is new or changed its class. */
@@ -84,8 +90,7 @@ TRACE_EVENT(mcube_ubm_run,
 		  __entry->memcg, MAJOR(__entry->dev), MINOR(__entry->dev),
 		  __entry->ino, __entry->start, __entry->end, __entry->cursor,
 		  __entry->period,
-		  __print_symbolic(__entry->class, { 0, "other" }, { 1, "seq" },
-				   { 2, "loop" }), __entry->held)
+		  mcube_ubm_class_name(__entry->class), __entry->held)
 );
 
 /*

@@ -436,6 +436,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	unsigned int weight = 0;
 
 	memset(verdict, 0, sizeof(*verdict));
+	verdict->from = refs->first;
 	file = mcube_ubm_table_get(table, &refs->key, refs->hash);
 	if (file->trail.shift && refs->prev != refs->first) {
 		verdict->shift = file->trail.shift;
@@ -450,6 +451,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	file->trail.shift = file->trail.random >= RANDOM ? core->lru.shift : 0;
 
 	verdict->class = touched.class;
+	verdict->from = touched.from;
 	verdict->refs = touched.refs << weight;
 	verdict->shift = file->trail.shift;
 	note_found(core, verdict->refs, passes_of(core, &touched) == 1);

@@ -84,6 +84,7 @@ struct mcube_ubm_range {
 /**
  * struct mcube_ubm_verdict - what follows from a note
  * @class: how the pages are referenced.
+ * @from: first page that was referenced.
  * @refs: pages that the note stands for.
  * @shift: the file is read at random: until further notice note only chunks for
  *         which mcube_ubm_sampled() is true with this shift, and reads that go
@@ -97,6 +98,7 @@ struct mcube_ubm_range {
  */
 struct mcube_ubm_verdict {
 	enum mcube_ubm_class class;
+	u32 from;
 	u32 refs;
 	u32 shift;
 	const struct mcube_ubm_run *run;

@@ -96,7 +96,7 @@ static void trace(const struct mcube_ubm_domain *d,
 {
 	u64 id = mcube_ubm_domain_id(d);
 
-	trace_mcube_ubm_note(id, &refs->key, refs->first, refs->end);
+	trace_mcube_ubm_note(id, &refs->key, v->from, refs->end, v->class);
 	if (v->changed && v->run)
 		trace_mcube_ubm_run(id, &refs->key, v->run);
 	if (v->balanced)

@@ -432,7 +432,6 @@ TEST(proposed_pages_lag_behind_the_cursor)
 	free(core);
 }
 
-/* While pages of the file cannot move, nothing is proposed, and nothing is lost. */
 /* Read on in a stream.  Return: notes of these pages that proposed something. */
 static u32 stream(u32 *at, u32 pages)
 {
@@ -470,6 +469,26 @@ TEST(a_stream_alone_is_left_alone)
 	free(core);
 }
 
+/* A reader that goes on tells of the first page of a chunk; the pages between count too. */
+TEST(a_note_has_the_pages_between)
+{
+	struct mcube_ubm_key key = key_of(0);
+	u32 hash = mcube_ubm_hash(&key);
+
+	begin(512, 1, &by_chunk);
+	note(&key, hash, 0, 1, MCUBE_UBM_NO_PREV, false);
+	EXPECT_EQ(verdict.from, 0);
+	EXPECT_EQ(verdict.refs, 1);
+	note(&key, hash, 16, 1, 16, false);
+	EXPECT_EQ(verdict.from, 1);
+	EXPECT_EQ(verdict.refs, 16);
+	note(&key, hash, 100, 4, 17, false);
+	EXPECT_EQ(verdict.from, 100);
+	EXPECT_EQ(verdict.refs, 4);
+	free(core);
+}
+
+/* While pages of the file cannot move, nothing is proposed, and nothing is lost. */
 TEST(what_cannot_move_is_proposed_later)
 {
 	struct mcube_ubm_key key = key_of(0);
