@@ -5,7 +5,7 @@ import os
 import re
 import time
 
-from . import actions, picture, policy, refs, tracefs, ubm, ubm_report
+from . import actions, picture, policy, tracefs, ubm, ubm_report
 from .term import Failure, print_json
 
 HELP = "UBM: loops of references stay in the page cache, sequential references leave it first"
@@ -20,6 +20,9 @@ EXAMPLE = """examples:
 BELONG = {"interval": ("watch",), "seconds": ("watch",), "plot": ("watch",),
           "cgroup": ("status", "watch")}
 BUFFER = 4096           # KiB of each CPU for events
+READS = 256             # reads of the buffers between two looks at the clock
+TICK = 0.05             # seconds between two looks into buffers that were almost empty
+NOTE = re.compile(r"\s([\d.]+): mcube_ubm_note: (.*)")
 PAIR = re.compile(r"(\w+)=(\S+)")
 
 
@@ -58,36 +61,40 @@ def switch(args):
 
 
 class Seen:
-    """References with their classes, from the events of the page cache and of UBM."""
+    """References with their classes, as UBM notes them."""
 
     def __init__(self):
-        self.references, self.runs = [], {}
-        self.shift = os.sysconf("SC_PAGESIZE").bit_length() - 1
-        self.merge = refs.References(self.add)
+        self.references = {}    # number of the cgroup: references
         self.first = None       # time stamp of the first event
-
-    def add(self, file, first, nr, kind, stamp):
-        """A reference."""
-        found = [c for start, end, c in self.runs.get(file, ()) if start <= first < end]
-        if self.first is None:
-            self.first = stamp
-        self.references.append((stamp - self.first, file, first, nr if kind != "m" else 1,
-                                found[-1] if found else ""))
-
-    def run(self, words):
-        """A run got another class."""
-        file = tuple(int(words[k]) for k in ("major", "minor", "ino"))
-        start, end = int(words["start"]), int(words["end"])
-        kept = [r for r in self.runs.get(file, ()) if r[1] <= start or r[0] >= end]
-        self.runs[file] = kept + [(start, end, words["class"])]
 
     def line(self, text):
         """A line of the trace."""
-        if event := refs.parse(text, self.shift):
-            task, stamp, name, major, minor, ino, first, last = event
-            self.merge.event(task, stamp, name, (major, minor, ino), first, last)
-        elif ": mcube_ubm_run: " in text:
-            self.run(dict(PAIR.findall(text.partition(": mcube_ubm_run: ")[2])))
+        if not (m := NOTE.search(text)):
+            return
+        words, stamp = dict(PAIR.findall(m[2])), float(m[1])
+        if self.first is None:
+            self.first = stamp
+        self.references.setdefault(int(words["memcg"]), []).append(
+            (stamp - self.first, tuple(int(words[k]) for k in ("major", "minor", "ino")),
+             int(words["first"]), int(words["nr"]), words["class"]))
+
+
+def wait(seconds, instance, seen):
+    """Take events until it is time for the next look."""
+    if not instance:
+        time.sleep(seconds)
+        return
+    end = time.monotonic() + seconds
+    while True:
+        lines = 0
+        for line in instance.lines(READS):
+            seen.line(line)
+            lines += 1
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        if lines < READS:
+            time.sleep(min(left, TICK))
 
 
 def observe(args, instance, seen, samples):
@@ -107,12 +114,9 @@ def observe(args, instance, seen, samples):
                 ubm_report.show_status(data, before)
                 print(flush=True)
             before = {d["memcg"]: d for d in data["domains"]}
-            if instance:
-                for line in instance.lines():
-                    seen.line(line)
             if args.seconds and now >= args.seconds:
                 return
-            time.sleep(args.interval or 2)
+            wait(args.interval or 2, instance, seen)
     except KeyboardInterrupt:
         pass
 
@@ -123,8 +127,9 @@ def picture_of(args, samples, seen):
     if not last:
         raise Failure("UBM has seen no cgroup in this time",
                       "watch while a program reads more files than its memory holds")
-    ubm_report.draw(samples, seen.references, last[0]["memcg"], f"cgroup {last[0]['cgroup']}",
-                    args.plot)
+    memcg = last[0]["memcg"]
+    ubm_report.draw(samples, seen.references.get(memcg, []), memcg,
+                    f"cgroup {last[0]['cgroup']}", args.plot)
 
 
 def watch(args):
@@ -132,14 +137,14 @@ def watch(args):
     samples, seen = [], Seen()
     if args.plot:
         with tracefs.Instance("ubm", BUFFER) as instance:
-            for name, event in refs.EVENTS.items():
-                if name != "add_to_page_cache":
-                    instance.enable(event)
-            if tracefs.present(ubm.EVENT):
-                instance.enable(ubm.EVENT)
+            instance.enable(ubm.EVENT)
             instance.but(os.getpid())
             instance.begin()
             observe(args, instance, seen, samples)
+            # Events come no more, so the rest of them ends.
+            instance.stop()
+            for line in instance.lines():
+                seen.line(line)
             lost = instance.lost()
         picture_of(args, samples, seen)
         if lost:

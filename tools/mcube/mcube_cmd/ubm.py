@@ -6,7 +6,7 @@ from .term import Failure
 
 FOLDER = f"{policy.SYSFS}/ubm"
 DEBUG = "/sys/kernel/debug/mcube/ubm"
-EVENT = "mcube_ubm/mcube_ubm_run"
+EVENT = "mcube_ubm/mcube_ubm_note"
 GAIN_ONE = 1 << 20
 CLASSES = ("loop", "other", "seq")
 NUMBERS = ("memcg", "capacity", "references", "misses", "lru_misses", "loop", "other", "seq",

@@ -7,8 +7,8 @@ from .ubm import CLASSES
 
 BAR = 40
 LETTER = {"loop": "#", "other": "o", "seq": "."}
-COLORS = {"loop": "#4477aa", "other": "#ddaa33", "seq": "#cc6677", "": "0.7"}
-NAMES = {"loop": "loop", "other": "other", "seq": "sequential", "": "not classified"}
+COLORS = {"loop": "#4477aa", "other": "#ddaa33", "seq": "#cc6677"}
+NAMES = {"loop": "loop", "other": "other", "seq": "sequential"}
 SHOWN = 12
 
 
@@ -107,14 +107,14 @@ def gains(ax, samples, memcg):
 
 
 def space_time(ax, references):
-    """Pages of files by time with the class of their run, as in Figure 7 of the paper."""
+    """Pages of files by time with their classes, as in Figure 7 of the paper."""
     ends, base, total = {}, {}, 0
     for _, file, first, nr, _ in references:
         ends[file] = max(ends.get(file, 0), first + nr)
     for file, end in ends.items():
         base[file] = total
         total += end
-    for c in ("", *CLASSES):
+    for c in CLASSES:
         mine = [(at, base[f] + first, base[f] + first + nr)
                 for at, f, first, nr, what in references if what == c]
         if mine:

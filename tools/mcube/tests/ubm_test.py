@@ -20,6 +20,50 @@ RUNS = ("memcg major minor ino start end cursor period passes class held seen\n"
 CURVE = "memcg depth other all\n7 100 40 60\n"
 
 
+def note(at, memcg, first, nr, what):
+    """A line of the trace: pages that were noted."""
+    return (f"x-1 [000] ..... {at}: mcube_ubm_note: memcg={memcg} major=8 minor=1 ino=42 "
+            f"first={first} nr={nr} class={what}")
+
+
+class Events:
+    """An instance of tracing; in an endless instance all reads give lines until it stops."""
+
+    def __init__(self, lines, endless=False):
+        self.left, self.again, self.enabled = lines, lines if endless else [], []
+
+    def lines(self, most=None):
+        """The lines of so many reads."""
+        if most is None and self.again:
+            raise AssertionError("these lines have no end")
+        got, self.left = self.left, self.again
+        yield from got
+
+    def enable(self, event):
+        """Note it."""
+        self.enabled.append(event)
+
+    def stop(self):
+        """No lines any more."""
+        self.again = []
+
+    def but(self, _):
+        """Of all tasks but one."""
+
+    def begin(self):
+        """From now on."""
+
+    def lost(self):
+        """None."""
+        return 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
 class Ubm(fake.Case):
     """A made-up kernel with UBM."""
 
@@ -122,29 +166,49 @@ class Ubm(fake.Case):
         self.assertEqual(data[0]["domains"][0]["loop"], 600)
 
     def test_classes(self):
-        """A reference has the class that its run had at that time."""
+        """A reference has the class that it had when it was noted, whatever its run became."""
         seen = cmd_ubm.Seen()
-        run = ("x-1 [000] ..... 2.0: mcube_ubm_run: memcg=7 major=8 minor=1 ino=42 start=0 "
-               "end=100 cursor=4 period=9 class={} held=0")
-        read = "x-1 [000] ..... {}: mm_filemap_get_pages: dev=8:1 ino=2a ofs={}-{}"
-        for line in (read.format("1.0", 0, 8191), run.format("seq"),
-                     read.format("2.5", 8192, 12287),
-                     run.format("loop"), read.format("3.0", 0, 4095),
-                     read.format("3.5", 4096 * 100, 4096 * 101 - 1), "noise"):
+        for line in (note(1.0, 7, 0, 2, "other"), "noise", note(2.5, 7, 2, 16, "seq"),
+                     "x-1 [000] ..... 3.0: mcube_ubm_run: memcg=7 major=8 minor=1 ino=42 start=0 "
+                     "end=100 cursor=4 period=9 class=loop held=0",
+                     note(3.0, 9, 0, 4, "seq"), note(3.5, 7, 100, 1, "loop")):
             seen.line(line)
-        self.assertEqual([(r[0], r[2], r[3], r[4]) for r in seen.references],
-                         [(0.0, 0, 2, ""), (1.5, 2, 1, "seq"), (2.0, 0, 1, "loop"),
-                          (2.5, 100, 1, "")])
+        self.assertEqual(seen.references, {
+            7: [(0.0, (8, 1, 42), 0, 2, "other"), (1.5, (8, 1, 42), 2, 16, "seq"),
+                (2.5, (8, 1, 42), 100, 1, "loop")],
+            9: [(2.0, (8, 1, 42), 0, 4, "seq")]})
+
+    def watched(self, instance, *argv):
+        """Watch with an instance of tracing; what would be drawn."""
+        with mock.patch.object(tracefs, "Instance", return_value=instance), \
+                mock.patch("mcube_cmd.picture.check"), \
+                mock.patch("mcube_cmd.ubm_report.draw") as draw:
+            status, _, err = self.mcube_says("ubm", "watch", "--seconds", "0.01", "--interval",
+                                             "0.01", "--plot", "ubm.png", *argv)
+        self.assertEqual((status, err), (0, ""))
+        return draw.call_args[0]
+
+    def test_references_of_a_cgroup(self):
+        """The picture of a cgroup has the references of the cgroup alone."""
+        self.seen()
+        for argv, memcg in (((), 7), (("--cgroup", "/my job"), 9)):
+            instance = Events([note(1.0, 7, 0, 2, "seq"), note(2.0, 9, 5, 1, "loop")])
+            drawn = self.watched(instance, *argv)
+            self.assertEqual([r[2:] for r in drawn[1]],
+                             [(0, 2, "seq")] if memcg == 7 else [(5, 1, "loop")])
+            self.assertEqual(drawn[2], memcg)
+            self.assertEqual(instance.enabled, ["mcube_ubm/mcube_ubm_note"])
+
+    def test_events_without_end(self):
+        """Events that come faster than they can be read do not keep a watch from ending."""
+        self.seen()
+        instance = Events([note(1.0, 7, 0, 2, "seq")], True)
+        self.assertLess(0, len(self.watched(instance)[1]))
 
     def test_plot(self):
         """A picture of references, sizes and gains, or a message about matplotlib."""
         self.seen()
-        instance = mock.MagicMock()
-        instance.__enter__.return_value = instance
-        instance.lines.return_value = [
-            f"x-1 [000] ..... {i}.0: mm_filemap_get_pages: dev=8:1 ino=2a ofs=0-4095"
-            for i in range(3)]
-        instance.lost.return_value = 0
+        instance = Events([note(i, 7, i, 1, c) for i, c in enumerate(ubm.CLASSES)])
         with tempfile.TemporaryDirectory() as tmp:
             path = Path(tmp, "ubm.png")
             argv = ("ubm", "watch", "--seconds", "0.01", "--interval", "0.01", "--plot", str(path))
