@@ -114,10 +114,18 @@ static bool is_held(const struct mcube_ubm_domain *d, const struct inode *inode,
 	return data_race(mcube_ubm_core_held(d->core, &key, hash, index));
 }
 
-/* Does reclaim free memory for the cgroup of a domain, and for no other? */
+/*
+ * Does reclaim free memory for the cgroup of a domain, and for no other?  The cgroups below
+ * lose pages for the same limit, and so do removed cgroups whose pages are still there.
+ */
 static bool is_own(const struct mcube_ubm_domain *d, const struct mem_cgroup *target)
 {
-	return target == d->memcg || (!target && mem_cgroup_is_root(d->memcg));
+	struct mem_cgroup *memcg = d->memcg;
+
+	if (!memcg)
+		return true;
+	return (target == memcg || (!target && mem_cgroup_is_root(memcg))) &&
+	       list_empty(&memcg->css.children);
 }
 
 /*
@@ -146,18 +154,20 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 /*
  * Does reclaim leave held pages alone still?  A list of 700 pages is so short that reclaim
  * looks at most of them before it has the 32 pages that it wants.  As long as it has found
- * some, the allocation that waits for it is tried again, and does not fail.  If it has
+ * some in this domain, the allocation that waits for it is tried again, and does not fail.
+ * What reclaim for others has found may be of any cgroup, and does not count.  If it has
  * found none, held pages may lie in a row: MGLRU puts them all into one generation, and
  * becomes more urgent with each generation that it makes.  Reclaim may come by all held
  * pages once; at priority 0 it takes what it finds.
  */
-static bool has_others(const struct mcube_ubm_domain *d, int priority,
-		       unsigned long reclaimed)
+static bool has_others(const struct mcube_ubm_domain *d, const struct mem_cgroup *target,
+		       int priority, unsigned long reclaimed)
 {
 	if (priority >= KEPT_FROM)
 		return true;
 	return READ_ONCE(d->core->capacity) >> priority <= KEPT_LOOKS &&
-	       (reclaimed || (priority && READ_ONCE(d->row) <= all_held(d)));
+	       ((reclaimed && is_own(d, target)) ||
+		(priority && READ_ONCE(d->row) <= all_held(d)));
 }
 
 /* See mcube_ubm_holds(). */
@@ -188,8 +198,8 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 			if (READ_ONCE(d->row))
 				WRITE_ONCE(d->row, 0);
 		} else {
-			held = has_others(d, priority, reclaimed) && is_concern(folio) &&
-			       stays(d, folio, target);
+			held = has_others(d, target, priority, reclaimed) &&
+			       is_concern(folio) && stays(d, folio, target);
 		}
 	}
 	rcu_read_unlock();

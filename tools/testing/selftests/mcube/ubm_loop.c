@@ -21,6 +21,7 @@
 #define LIMIT_MIB	24L
 #define LOOP_MIB	32L	/* does not fit */
 #define SMALL_MIB	16L	/* fits, but not beside a stream */
+#define INNER_MIB	8L	/* of a child */
 #define TINY_MIB	4L
 #define TINY_LOOP_MIB	5L
 #define LEARN		4	/* passes in which UBM learns the loop */
@@ -351,6 +352,33 @@ TEST_F_TIMEOUT(ubm_loop, ends_when_nobody_reads, 300)
 	TH_LOG("%ld pages scanned to free %ld", scanned, UBM_PAGES(LIMIT_MIB) * 3 / 4);
 	EXPECT_LT(0, scanned);
 	EXPECT_GT(4 * (long)UBM_PAGES(LIMIT_MIB), scanned);
+}
+
+static int grow(void *pages)
+{
+	return mcube_grow(*(size_t *)pages);
+}
+
+/* The limit of a cgroup with children is theirs as well: its loop gives them room at once. */
+TEST_F_TIMEOUT(ubm_loop, gives_children_room, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(LOOP_MIB) };
+	size_t pages = UBM_PAGES(INNER_MIB);
+	long held;
+
+	ASSERT_EQ(0, ubm_write_file(self->loop, job.pages));
+	reads_of(_metadata, "1", loop_alone, &job);
+	EXPECT_LT(0, ubm_stat("held"));
+	ASSERT_EQ(0, mcube_write(UBM_CGROUP "/cgroup.subtree_control", "+memory"));
+	ASSERT_EQ(0, ubm_cgroup(INNER, 0, 0));
+	held = ubm_stat("held");
+	EXPECT_EQ(0, ubm_run(INNER, grow, &pages));
+	held = ubm_stat("held") - held;
+	TH_LOG("%ld times held for %zd pages", held, pages);
+	/* A page goes for each page that stays, at least. */
+	EXPECT_GE((long)pages, held);
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+	EXPECT_EQ(0, ubm_rmdir(INNER));
 }
 
 TEST_HARNESS_MAIN
