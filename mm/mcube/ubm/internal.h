@@ -86,7 +86,7 @@ struct mcube_ubm_cpu {
  * @reclaimed: when reclaim came by last, in jiffies.
  * @kept: pages that reclaim kept since a held loop was read last.
  * @row: those of them that reclaim came by without another folio between.
- * @looks: held folios that reclaim for other cgroups came by.
+ * @looks: held folios that reclaim for other cgroups came by on MGLRU.
  * @quiet: pages that were noted since @reclaimed.
  * @patience: so many of these, and nothing is noted until reclaim comes by.
  * @quantum: pages that a CPU may note before it tells the core.

@@ -38,8 +38,8 @@
  * Reclaim for others.  A cgroup shares out its own limit.  Where reclaim frees memory
  * for a cgroup above or for the whole system, a held page stays at every second look
  * only, or who reads in loops would have still more of the memory of who does not.  With the
- * classic lists more than its share remains with the loop: its pages become active, and by
- * the sums of the parent the kernel then deactivates pages of all children.
+ * classic lists no held page stays then: a page that stays becomes active, and by the sums
+ * of the parent the kernel then deactivates pages of all children.
  *
  * Next victims of MGLRU.  When small files of first passes were made victims there, a
  * program that reads some of its files now and again read a tenth more, and with no held
@@ -141,6 +141,8 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 	if (kept >= READ_ONCE(d->core->capacity) / 2 + all_held(d))
 		return false;
 	if (!is_own(d, target)) {
+		if (!lru_gen_enabled())
+			return false;
 		looks = READ_ONCE(d->looks);
 		WRITE_ONCE(d->looks, looks + 1);
 		if (looks & 1)
