@@ -319,7 +319,7 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 
 /* Return: false if there is no room for more ranges. */
 static bool propose(const struct mcube_ubm_core *core, struct mcube_ubm_verdict *v,
-		    const struct mcube_ubm_run *r, u32 from, u32 to, u32 used, bool ended)
+		    const struct mcube_ubm_run *r, u32 from, u32 to, u32 used)
 {
 	if (from >= to)
 		return true;
@@ -327,7 +327,7 @@ static bool propose(const struct mcube_ubm_core *core, struct mcube_ubm_verdict 
 		return false;
 	v->propose[v->nr_propose++] = (struct mcube_ubm_range){
 		.from = from, .to = to, .used = used, .once = r->passes == 1,
-		.brief = r->cursor - r->start < core->capacity / BRIEF_PART, .ended = ended,
+		.brief = r->cursor - r->start < core->capacity / BRIEF_PART,
 	};
 	return true;
 }
@@ -364,7 +364,7 @@ static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *tra
 			mcube_ubm_run_hold(runs, r, want);
 		/* What the loop gives up was read long ago, or in this pass. */
 		propose(core, v, r, r->start + want, min(r->start + held, to),
-			r->start + want, ended);
+			r->start + want);
 	} else if (r->class == MCUBE_UBM_OTHER || sequences_return(core) ||
 		   is_mixed(core, trail)) {
 		return;
@@ -373,7 +373,7 @@ static void place(struct mcube_ubm_core *core, const struct mcube_ubm_trail *tra
 		return;
 	/* A run may have pages that were read before the domain was made. */
 	from = max(r->start + r->held, to - min(to, PROPOSE));
-	if (propose(core, v, r, max(from, r->proposed), to, r->start + r->held, ended))
+	if (propose(core, v, r, max(from, r->proposed), to, r->start + r->held))
 		r->proposed = max(r->proposed, to);
 }
 

@@ -70,7 +70,6 @@ struct mcube_ubm_refs {
  *        stays until the last of its pages may go.
  * @once: the run was read once, so a page that was used more often is of others.
  * @brief: the run is short beside the cache, and no stream that could fill it.
- * @ended: the reader still has the last pages in hand.
  */
 struct mcube_ubm_range {
 	u32 from;
@@ -78,7 +77,6 @@ struct mcube_ubm_range {
 	u32 used;
 	bool once;
 	bool brief;
-	bool ended;
 };
 
 /**

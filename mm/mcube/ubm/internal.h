@@ -64,6 +64,16 @@ extern struct mcube_ubm_tuning mcube_ubm_tuning;
 #define MCUBE_UBM_MIN_RUN_MAX	4096U
 
 /**
+ * struct mcube_ubm_hand - pages whose folios a reader has a reference of
+ * @first: first page.
+ * @end: page after the last page.
+ */
+struct mcube_ubm_hand {
+	pgoff_t first;
+	pgoff_t end;
+};
+
+/**
  * struct mcube_ubm_cpu - what a CPU knows of a domain by itself
  * @refs: references that the core was not told of yet.
  * @missed: pages that came in since the core was told, without those of sampled
@@ -186,6 +196,7 @@ void mcube_ubm_domains_wait(void);
 /* reclaim.c */
 void mcube_ubm_propose(const struct mcube_ubm_domain *d,
 		       struct address_space *mapping,
-		       const struct mcube_ubm_range *range);
+		       const struct mcube_ubm_range *range,
+		       const struct mcube_ubm_hand *hand);
 
 #endif /* _MM_MCUBE_UBM_INTERNAL_H */

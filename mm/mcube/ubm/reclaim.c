@@ -211,13 +211,16 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 }
 
 /*
- * Do others use a folio?  References are those of the page cache, of the caller, and at
- * the end of a file of the reader; beyond these there are pins, pipes and sockets.  In
- * the first pass of a run, the reader has used each page once.
+ * Do others use a folio?  References are those of the page cache, of the caller, and of
+ * the reader for the folios in hand: a long read has large folios in hand beyond the lag.
+ * Beyond these there are pins, pipes and sockets.  In the first pass of a run, the reader
+ * has used each page once.
  */
-static bool is_shared(struct folio *folio, const struct mcube_ubm_range *range)
+static bool is_shared(struct folio *folio, const struct mcube_ubm_range *range,
+		      const struct mcube_ubm_hand *hand)
 {
-	int refs = folio_nr_pages(folio) + folio_has_private(folio) + 1 + range->ended;
+	bool in_hand = folio->index < hand->end && folio_next_index(folio) > hand->first;
+	int refs = folio_nr_pages(folio) + folio_has_private(folio) + 1 + in_hand;
 
 	if (folio_ref_count(folio) > refs)
 		return true;
@@ -325,12 +328,14 @@ static unsigned long move_all(const struct mcube_ubm_domain *d, struct folio **f
  * @d: the domain; pages of other domains stay.
  * @mapping: page cache of the file.
  * @range: the pages.
+ * @hand: the pages that the reader has in hand.
  *
  * Context: RCU read section; the caller bounds the range.
  */
 void mcube_ubm_propose(const struct mcube_ubm_domain *d,
 		       struct address_space *mapping,
-		       const struct mcube_ubm_range *range)
+		       const struct mcube_ubm_range *range,
+		       const struct mcube_ubm_hand *hand)
 {
 	struct folio *go[PAGEVEC_SIZE];
 	pgoff_t next = range->from;
@@ -357,7 +362,7 @@ void mcube_ubm_propose(const struct mcube_ubm_domain *d,
 				lru_add_drain();
 				drained = true;
 			}
-			if (!is_shared(folio, range))
+			if (!is_shared(folio, range, hand))
 				go[nr_go++] = folio;
 		}
 		moved += move_all(d, go, nr_go);

@@ -187,7 +187,8 @@ static struct mcube_ubm_refs refs_of(loff_t prev, loff_t pos, loff_t end,
  * taken for PART of them at a time.  @away: @mapping is not that of the file.
  */
 static void hand_over(struct mcube_ubm_domain *d, struct address_space *mapping,
-		      const struct mcube_ubm_refs *row, bool away)
+		      const struct mcube_ubm_refs *row, bool away,
+		      const struct mcube_ubm_hand *hand)
 {
 	struct mcube_ubm_refs part = *row;
 	struct mcube_ubm_verdict v;
@@ -204,13 +205,15 @@ static void hand_over(struct mcube_ubm_domain *d, struct address_space *mapping,
 		if (READ_ONCE(mapping->mcube_ubm) != word)
 			WRITE_ONCE(mapping->mcube_ubm, word);
 		for (i = 0; i < v.nr_propose; i++)
-			mcube_ubm_propose(d, mapping, &v.propose[i]);
+			mcube_ubm_propose(d, mapping, &v.propose[i], hand);
 	}
 }
 
+/* The caller has a reference of the folios of @new, and of the page @at before these. */
 static void note(struct address_space *mapping, struct folio *folio,
-		 struct mcube_ubm_refs *new)
+		 struct mcube_ubm_refs *new, pgoff_t at)
 {
+	const struct mcube_ubm_hand hand = { .first = at, .end = new->end };
 	struct inode *inode = mapping->host;
 	struct mcube_ubm_refs done[2];
 	struct mcube_ubm_domain *d;
@@ -225,7 +228,7 @@ static void note(struct address_space *mapping, struct folio *folio,
 		new->hash = mcube_ubm_hash(&new->key);
 		nr = collect(d, new, done);
 		for (i = 0; i < nr; i++)
-			hand_over(d, mapping, &done[i], !same_file(&done[i], new));
+			hand_over(d, mapping, &done[i], !same_file(&done[i], new), &hand);
 	}
 	rcu_read_unlock();
 }
@@ -240,7 +243,7 @@ note_read(struct file *file, const struct folio_batch *folios, loff_t prev,
 
 	/* A long read comes by again with the next folios. */
 	refs = refs_of(prev, pos, min(have, end), size);
-	note(file->f_mapping, folios->folios[0], &refs);
+	note(file->f_mapping, folios->folios[0], &refs, pos >> PAGE_SHIFT);
 }
 
 /* See mcube_ubm_read().  A leaf that saves no register if nothing is noted. */
@@ -261,7 +264,7 @@ void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
 	if (left_out(file->f_mapping, prev, pos) || !wanted(folio))
 		return;
 	refs = refs_of(prev, pos, pos + len, size);
-	note(file->f_mapping, folio, &refs);
+	note(file->f_mapping, folio, &refs, pos >> PAGE_SHIFT);
 }
 
 /* See mcube_ubm_fault(). */
@@ -285,7 +288,7 @@ void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio)
 	refs.first = first;
 	refs.end = end;
 	refs.eof = end == size;
-	note(mapping, folio, &refs);
+	note(mapping, folio, &refs, vmf->pgoff);
 }
 
 /* See mcube_ubm_added(). */

@@ -22,6 +22,7 @@
 #define STREAM_MIB	12L	/* Longer streams are left alone if nothing else is read. */
 #define USED_MIB	4L	/* of a file whose pages others use */
 #define CHUNK		16
+#define LONG_READ	256	/* pages */
 #define READAHEAD	"/sys/block/vdb/queue/read_ahead_kb"
 #define TRACING		"/sys/kernel/tracing/"
 #define NOTES		TRACING "events/mcube_ubm/mcube_ubm_note/enable"
@@ -81,6 +82,7 @@ FIXTURE_TEARDOWN_PARENT(ubm_propose)
 /* What a process in the cgroup does, after a stream that makes the domain. */
 struct job {
 	const char *warm, *one, *two;
+	size_t pages;
 	long *proposed;	/* shared with the parent */
 };
 
@@ -135,14 +137,17 @@ TEST_F_TIMEOUT(ubm_propose, streams_in_turns, 300)
 	EXPECT_LT(pages * 3 / 4, proposed);
 }
 
+/* A stream, @pages at a time. */
 static int read_stream(void *arg)
 {
+	static char buf[LONG_READ * PAGE_SIZE_];
 	struct job *job = arg;
 	int fd = open(job->one, O_RDONLY), ret = warm_up(job);
+	ssize_t len = job->pages * PAGE_SIZE_;
 	size_t n;
 
-	for (n = 0; n < UBM_PAGES(STREAM_MIB) / CHUNK && !ret; n++)
-		ret = read_chunk(fd);
+	for (n = 0; n < UBM_PAGES(STREAM_MIB) / job->pages && !ret; n++)
+		ret = read(fd, buf, len) == len ? 0 : -EIO;
 	close(fd);
 	return ret;
 }
@@ -200,28 +205,52 @@ static long longest_note(long *nr)
 	return longest;
 }
 
-/* Readahead makes folios that are larger than the range of a note. */
-TEST_F_TIMEOUT(ubm_propose, large_folios, 300)
+/* Readahead makes large folios of the file "one"; false if there is no file system for them. */
+static bool make_large(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(ubm_propose) *self)
 {
-	struct job job = { .warm = self->warm, .one = self->one };
 	const char *dir = mcube_xfs(UBM_XFS_MOUNT, &self->mounted);
-	long pages = UBM_PAGES(STREAM_MIB), proposed, nr, longest;
 
 	if (!dir)
-		SKIP(return, "no xfs on " MCUBE_DISK_XFS);
+		return false;
 	snprintf(self->one, sizeof(self->one), "%s/mcube-one", dir);
 	ASSERT_EQ(0, mcube_make_hole(self->one, UBM_PAGES(STREAM_MIB)));
 	ASSERT_EQ(0, mcube_write(READAHEAD, "4096"));
+	return true;
+}
+
+/* The folios are larger than the range of a note. */
+TEST_F_TIMEOUT(ubm_propose, large_folios, 300)
+{
+	struct job job = { .warm = self->warm, .one = self->one, .pages = CHUNK };
+	long pages = UBM_PAGES(STREAM_MIB), proposed, nr, longest;
+
+	if (!make_large(_metadata, self))
+		SKIP(return, "no xfs on " MCUBE_DISK_XFS);
 	ASSERT_EQ(0, mcube_write(NOTES, "1"));
 	proposed = proposed_by(_metadata, read_stream, &job);
 	ASSERT_EQ(0, mcube_write(NOTES, "0"));
 	longest = longest_note(&nr);
 	unlink(self->one);
-	TH_LOG("%ld pages proposed of %ld, %ld notes of sequences, %ld pages at most", proposed, pages, nr,
-	       longest);
+	TH_LOG("%ld pages proposed of %ld, %ld notes of sequences, %ld pages at most", proposed,
+	       pages, nr, longest);
 	EXPECT_LT(pages * 3 / 4, proposed);
 	EXPECT_LT(0, nr);
 	EXPECT_GE(PART, longest);
+}
+
+/* The reader has a reference of all folios of a read while these become victims. */
+TEST_F_TIMEOUT(ubm_propose, large_folios_of_a_long_read, 300)
+{
+	struct job job = { .warm = self->warm, .one = self->one, .pages = LONG_READ };
+	long pages = UBM_PAGES(STREAM_MIB), proposed;
+
+	if (!make_large(_metadata, self))
+		SKIP(return, "no xfs on " MCUBE_DISK_XFS);
+	proposed = proposed_by(_metadata, read_stream, &job);
+	unlink(self->one);
+	TH_LOG("%ld pages proposed of %ld", proposed, pages);
+	EXPECT_LT(pages * 3 / 4, proposed);
 }
 
 TEST_HARNESS_MAIN
