@@ -44,15 +44,17 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 void __mcube_ubm_offline(struct mem_cgroup *memcg);
 
 /*
- * Does a read up to @end leave the chunk of @prev, or finish a file?  A small file that a
- * descriptor reads again has been finished before.
+ * Does a read up to @end leave the chunk of @prev, or come to the last page of a file?  A
+ * small file that a descriptor reads again has been there before.  The reader may need
+ * many reads for the last page; the first of them counts.
  */
 static inline bool mcube_ubm_leaves(loff_t prev, loff_t pos, loff_t end, loff_t size)
 {
 	loff_t differ = (prev - 1) ^ (end - 1);
 
 	return differ >> (PAGE_SHIFT + MCUBE_UBM_CHUNK_SHIFT) ||
-	       (end == size && (differ >> PAGE_SHIFT || pos < prev));
+	       (!(((size - 1) ^ (end - 1)) >> PAGE_SHIFT) &&
+		(differ >> PAGE_SHIFT || pos < prev));
 }
 
 /**

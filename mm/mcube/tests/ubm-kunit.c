@@ -6,11 +6,13 @@
  *
  * Runs the essentials of the user-space tests on the units as compiled into the
  * kernel: the table of detected references, ghost stack, gains and sizes against
- * brute force, a loop in a model of a page cache, and any references.  The
- * user-space tests run much longer, and compare with double precision.
+ * brute force, a loop in a model of a page cache, any references, and which reads
+ * the hooks tell of.  The user-space tests run much longer, and compare with double precision.
  */
 
 #include <kunit/test.h>
+#include <linux/mcube_ubm.h>
+#include <linux/minmax.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
 
@@ -404,6 +406,29 @@ static void anything_may_happen(struct kunit *test)
 	KUNIT_EXPECT_LE(test, t->core->table.nr, t->core->table.size);
 }
 
+/* A reader with a small buffer comes to the last page once in a pass. */
+static void the_last_page_counts_once(struct kunit *test)
+{
+	loff_t size, prev, pos, end;
+	u32 times;
+
+	for (size = 1; size < 40 * PAGE_SIZE; size += 777) {
+		times = 0;
+		for (prev = -1, pos = 0; pos < size; prev = end, pos = end) {
+			end = min(pos + 1000, size);
+			times += (end - 1) >> PAGE_SHIFT == (size - 1) >> PAGE_SHIFT &&
+				 mcube_ubm_leaves(prev, pos, end, size);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, times, 1, "%lld bytes", size);
+		/* The descriptor stays open, and a read gets the whole file. */
+		KUNIT_EXPECT_TRUE(test, mcube_ubm_leaves(size, 0, size, size));
+	}
+	/* A page in the middle is none of a small file. */
+	KUNIT_EXPECT_FALSE(test, mcube_ubm_leaves(PAGE_SIZE, PAGE_SIZE, 2 * PAGE_SIZE,
+						  3 * PAGE_SIZE));
+	KUNIT_EXPECT_FALSE(test, mcube_ubm_leaves(PAGE_SIZE, 0, PAGE_SIZE, 3 * PAGE_SIZE));
+}
+
 static struct kunit_case ubm_cases[] = {
 	KUNIT_CASE(references_fill_the_table),
 	KUNIT_CASE(streams_are_told_apart),
@@ -414,6 +439,7 @@ static struct kunit_case ubm_cases[] = {
 	KUNIT_CASE(a_held_prefix_hits_as_often_as_mru),
 	KUNIT_CASE(the_guard_stands_back_and_comes_again),
 	KUNIT_CASE(anything_may_happen),
+	KUNIT_CASE(the_last_page_counts_once),
 	{}
 };
 

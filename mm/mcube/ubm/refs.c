@@ -5,7 +5,7 @@
  * Copyright (C) 2026 The mcube authors
  *
  *   read(), splice(), fault
- *     |  left its chunk of 16 pages, or reached the end of the file?  (inline)
+ *     |  left its chunk of 16 pages, or reached the last page of the file?  (inline)
  *     v
  *   file read at random?  only sampled chunks pass
  *     v
@@ -178,7 +178,7 @@ static struct mcube_ubm_refs refs_of(loff_t prev, loff_t pos, loff_t end,
 	/* A reader that goes on within a page has referenced that page before. */
 	refs.first = pos == prev ? refs.prev : pos >> PAGE_SHIFT;
 	refs.end = page_after(end);
-	refs.eof = end >= size;
+	refs.eof = (end - 1) >> PAGE_SHIFT >= (size - 1) >> PAGE_SHIFT;
 	return refs;
 }
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #define LOOP_MIB	32L	/* does not fit */
 #define SMALL_MIB	16L	/* fits, but not beside a stream */
 #define INNER_MIB	8L	/* of a child */
+#define SMALL_PAGES	15	/* less than a chunk */
 #define TINY_MIB	4L
 #define TINY_LOOP_MIB	5L
 #define LEARN		4	/* passes in which UBM learns the loop */
@@ -198,6 +200,61 @@ TEST_F_TIMEOUT(ubm_loop, stays_beside_a_stream, 300)
 	EXPECT_LT(0, off);
 	EXPECT_LT(on, PASSES * (long)job.pages / 10);
 	EXPECT_LE(on, off);
+}
+
+static void name_small(char *path, size_t len, const struct job *job, size_t i)
+{
+	snprintf(path, len, "%s-%zd", job->loop, i);
+}
+
+/* Read small files one after the other, in pieces that are less than a page. */
+static int loop_in_pieces(void *arg)
+{
+	struct job *job = arg;
+	char path[192], piece[1000];
+	long before = 0;
+	int i, fd, ret = 0;
+	ssize_t len;
+	size_t n;
+
+	for (i = 0; i < LEARN + PASSES && !ret; i++) {
+		if (i == LEARN)
+			before = ubm_device_pages();
+		for (n = 0; n < job->pages / SMALL_PAGES && !ret; n++) {
+			name_small(path, sizeof(path), job, n);
+			fd = open(path, O_RDONLY);
+			do {
+				len = read(fd, piece, sizeof(piece));
+			} while (len > 0);
+			ret = len ? -EIO : 0;
+			close(fd);
+		}
+	}
+	*job->reads = ubm_device_pages() - before;
+	return ret;
+}
+
+TEST_F_TIMEOUT(ubm_loop, small_files_read_in_pieces, 300)
+{
+	struct job job = { .loop = self->loop, .pages = UBM_PAGES(LOOP_MIB) };
+	size_t n, files = job.pages / SMALL_PAGES;
+	char path[192];
+	long off, on;
+
+	for (n = 0; n < files; n++) {
+		name_small(path, sizeof(path), &job, n);
+		ASSERT_EQ(0, ubm_write_file(path, SMALL_PAGES));
+	}
+	off = reads_of(_metadata, "0", loop_in_pieces, &job);
+	on = reads_of(_metadata, "1", loop_in_pieces, &job);
+	for (n = 0; n < files; n++) {
+		name_small(path, sizeof(path), &job, n);
+		EXPECT_EQ(0, unlink(path));
+	}
+	TH_LOG("%ld pages read with UBM off, %ld with UBM on, of %ld", off, on,
+	       PASSES * (long)job.pages);
+	EXPECT_LT(PASSES * (long)job.pages / 2, off);
+	EXPECT_LT(on, off * 9 / 10);
 }
 
 /* Pages that fit in memory are no concern of UBM. */
