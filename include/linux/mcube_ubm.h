@@ -38,6 +38,7 @@ void __mcube_ubm_read(struct file *file, const struct folio_batch *folios,
 void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
 			size_t len, loff_t size);
 void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio);
+void __mcube_ubm_mapped(const struct vm_fault *vmf, pgoff_t end);
 void __mcube_ubm_added(struct address_space *mapping, struct folio *folio);
 bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 		       int priority, unsigned long reclaimed);
@@ -92,7 +93,7 @@ static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
 }
 
 /**
- * mcube_ubm_fault() - a page fault found a page of a mapped file, or read it in
+ * mcube_ubm_fault() - a page fault maps a single page of a file
  * @vmf: the fault.
  * @folio: the folio.
  */
@@ -101,6 +102,20 @@ static inline void mcube_ubm_fault(const struct vm_fault *vmf,
 {
 	if (static_branch_unlikely(&mcube_ubm_refs_key.key))
 		__mcube_ubm_fault(vmf, folio);
+}
+
+/**
+ * mcube_ubm_mapped() - a page fault has mapped pages that are in the page cache
+ * @vmf: the fault.
+ * @found: its page is among them.
+ * @end: page after the last of them; not behind the page of the fault if a whole folio
+ *       was mapped.
+ */
+static inline void mcube_ubm_mapped(const struct vm_fault *vmf, bool found,
+				    pgoff_t end)
+{
+	if (static_branch_unlikely(&mcube_ubm_refs_key.key) && found)
+		__mcube_ubm_mapped(vmf, end);
 }
 
 /**
@@ -158,6 +173,11 @@ static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
 
 static inline void mcube_ubm_fault(const struct vm_fault *vmf,
 				   struct folio *folio)
+{
+}
+
+static inline void mcube_ubm_mapped(const struct vm_fault *vmf, bool found,
+				    pgoff_t end)
 {
 }
 

@@ -23,9 +23,11 @@
  * number and generation, and pages are looked for only in the file that the caller
  * has open.
  *
- * A mapped file is noted when a fault finds a page.  The kernel maps the pages
- * around it too (see do_fault_around()) and no further fault tells which of them
- * are used, so all of these are noted, unless the program said MADV_RANDOM.
+ * A mapped file is noted when a fault maps pages.  If the page of the fault is in
+ * the page cache, the kernel maps the pages around it too (see do_fault_around()),
+ * and no further fault tells which of them are used.  The pages from that of the fault
+ * on are noted, unless the program said MADV_RANDOM: a program that reads in order
+ * has used all pages before, and they were noted then.
  */
 
 #include <linux/bits.h>
@@ -40,6 +42,7 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/shmem_fs.h>
 #include <linux/spinlock.h>
 #include <trace/events/mcube_ubm.h>
 
@@ -267,28 +270,52 @@ void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
 	note(file->f_mapping, folio, &refs, pos >> PAGE_SHIFT);
 }
 
+/* A fault at its page has mapped the pages up to @end, which is behind the page. */
+static void note_fault(const struct vm_fault *vmf, struct address_space *mapping,
+		       struct folio *folio, pgoff_t end)
+{
+	struct mcube_ubm_refs refs = { .prev = MCUBE_UBM_NO_PREV };
+
+	if (end >= MCUBE_UBM_NO_PREV)
+		return;
+	refs.first = vmf->pgoff;
+	refs.end = end;
+	refs.eof = end >= DIV_ROUND_UP_ULL(i_size_read(mapping->host), PAGE_SIZE);
+	note(mapping, folio, &refs, vmf->pgoff);
+}
+
+static bool fault_left_out(const struct address_space *mapping,
+			   const struct vm_fault *vmf)
+{
+	return left_out(mapping, -1, (loff_t)vmf->pgoff << PAGE_SHIFT);
+}
+
 /* See mcube_ubm_fault(). */
 void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio)
 {
-	struct vm_area_struct *vma = vmf->vma;
-	struct address_space *mapping = folio->mapping;
-	u64 first = vmf->pgoff, end = first + 1, size;
-	struct mcube_ubm_refs refs = { .prev = MCUBE_UBM_NO_PREV };
+	if (!fault_left_out(folio->mapping, vmf) && wanted(folio))
+		note_fault(vmf, folio->mapping, folio, vmf->pgoff + 1);
+}
 
-	if (left_out(mapping, -1, (loff_t)first << PAGE_SHIFT) || !wanted(folio))
+/* See mcube_ubm_mapped(). */
+void __mcube_ubm_mapped(const struct vm_fault *vmf, pgoff_t end)
+{
+	struct address_space *mapping = vmf->vma->vm_file->f_mapping;
+	struct folio *folio;
+
+	if (shmem_mapping(mapping) || fault_left_out(mapping, vmf))
 		return;
-	size = DIV_ROUND_UP_ULL(i_size_read(mapping->host), PAGE_SIZE);
-	if (!(vma->vm_flags & VM_RAND_READ)) {
-		first = max_t(u64, round_down(first, CHUNK_PAGES), vma->vm_pgoff);
-		end = min3(round_up(end, CHUNK_PAGES),
-			   (u64)vma->vm_pgoff + vma_pages(vma), size);
+	folio = filemap_get_folio(mapping, vmf->pgoff);
+	if (IS_ERR(folio))
+		return;
+	if (wanted(folio)) {
+		if (vmf->vma->vm_flags & VM_RAND_READ)
+			end = vmf->pgoff + 1;
+		else if (end <= vmf->pgoff)
+			end = folio_next_index(folio);
+		note_fault(vmf, mapping, folio, end);
 	}
-	if (end >= MCUBE_UBM_NO_PREV)
-		return;
-	refs.first = first;
-	refs.end = end;
-	refs.eof = end == size;
-	note(mapping, folio, &refs, vmf->pgoff);
+	folio_put(folio);
 }
 
 /* See mcube_ubm_added(). */
