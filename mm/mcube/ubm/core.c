@@ -530,20 +530,3 @@ void mcube_ubm_core_missed(struct mcube_ubm_core *core, u32 hash, u32 first,
 		    mcube_ubm_ghost_load(&core->lru, print(hash, page)))
 			mcube_ubm_guard_lose(&core->guard);
 }
-
-/**
- * mcube_ubm_core_forget() - a file is gone
- * @core: the domain.
- * @key: the file.
- * @hash: mcube_ubm_hash(@key).
- *
- * Context: lock of the domain.
- */
-void mcube_ubm_core_forget(struct mcube_ubm_core *core,
-			   const struct mcube_ubm_key *key, u32 hash)
-{
-	struct mcube_ubm_file *file = mcube_ubm_table_find(&core->table, key, hash);
-
-	if (file && file->used)
-		mcube_ubm_table_forget(&core->table, file);
-}

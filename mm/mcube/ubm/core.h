@@ -164,7 +164,5 @@ bool mcube_ubm_core_held(const struct mcube_ubm_core *core,
 			 const struct mcube_ubm_key *key, u32 hash, u32 index);
 void mcube_ubm_core_missed(struct mcube_ubm_core *core, u32 hash, u32 first,
 			   u32 nr);
-void mcube_ubm_core_forget(struct mcube_ubm_core *core,
-			   const struct mcube_ubm_key *key, u32 hash);
 
 #endif /* _MM_MCUBE_UBM_CORE_H */

@@ -426,9 +426,6 @@ TEST(proposed_pages_lag_behind_the_cursor)
 		EXPECT_EQ(verdict.nr_propose, 0);
 	}
 	EXPECT_TRUE(mcube_ubm_core_held(core, &key, hash, 1599));
-	mcube_ubm_core_forget(core, &key, hash);
-	EXPECT_FALSE(mcube_ubm_core_held(core, &key, hash, 0));
-	EXPECT_EQ(core->table.runs.loops.all, 0);
 	free(core);
 }
 
@@ -558,8 +555,6 @@ TEST(anything_may_happen)
 			tuning.rules.chunk_shift = 4 * get_random_u32_below(2);
 			mcube_ubm_core_tune(core, &tuning);
 		}
-		if (!get_random_u32_below(500))
-			mcube_ubm_core_forget(core, &key, hash);
 	}
 	free(core);
 }
