@@ -24,10 +24,12 @@
  * The caller has a lock per domain.  Only mcube_ubm_core_held() does without:
  * what it answers is a hint about a page, and memory stays as long as the domain.
  *
- * Work per call is bounded: a note looks at the runs of its file and of the file that
- * is to age, at most MCUBE_UBM_FILE_RUNS each, changes at most MCUBE_UBM_STEPS of them,
- * and shows a sampled part of its pages to the ghost stacks.  Sizes are computed every
- * sixteenth of the cache, in steps of buckets, regions, and the segments of a curve.
+ * Work per call is bounded: a note changes at most MCUBE_UBM_STEPS runs of its file, and
+ * for each of them walks a few times through the list of the file's runs, which are
+ * MCUBE_UBM_FILE_RUNS at most.  It walks once through the runs of the file that is to
+ * age, and of a few files for one to forget, and shows a sampled part of its pages to the
+ * ghost stacks.  Sizes are computed every sixteenth of the cache, in steps of buckets,
+ * regions, and the segments of a curve.
  *
  * Memory is bounded: see mcube_ubm_core_bytes().
  *
