@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -93,12 +94,14 @@ static int read_chunk(int fd)
 	return read(fd, chunk, sizeof(chunk)) == sizeof(chunk) ? 0 : -EIO;
 }
 
+/* The pages that are proposed from now on count. */
 static int warm_up(const struct job *job)
 {
 	int ret = ubm_read_once(job->warm, UBM_PAGES(WARM_MIB));
 
 	/* The domain is made by a work item. */
 	usleep(100000);
+	*job->proposed = ubm_stat("proposed");
 	return ret;
 }
 
@@ -117,14 +120,19 @@ static int read_in_turns(void *arg)
 	return ret;
 }
 
-/* Pages that are proposed while a job runs. */
+/* Pages that are proposed while a job runs, after its warm-up. */
 static long proposed_by(struct __test_metadata *_metadata, int (*run)(void *), struct job *job)
 {
-	long before = ubm_stat("proposed");
+	long proposed;
 
+	job->proposed = mmap(NULL, PAGE_SIZE_, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	EXPECT_NE(MAP_FAILED, job->proposed);
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, run, job));
 	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
-	return ubm_stat("proposed") - before;
+	proposed = ubm_stat("proposed") - *job->proposed;
+	munmap(job->proposed, PAGE_SIZE_);
+	return proposed;
 }
 
 TEST_F_TIMEOUT(ubm_propose, streams_in_turns, 300)
@@ -167,7 +175,6 @@ static int stream_over_used(void *arg)
 	*job->proposed = ubm_stat("proposed");
 	for (n = 0; n < chunks && !ret; n++)
 		ret = read_chunk(fd);
-	*job->proposed = ubm_stat("proposed") - *job->proposed;
 	close(fd);
 	return ret;
 }
@@ -175,12 +182,10 @@ static int stream_over_used(void *arg)
 TEST_F_TIMEOUT(ubm_propose, leaves_pages_that_others_use, 300)
 {
 	struct job job = { .warm = self->warm, .two = self->two };
+	long proposed = proposed_by(_metadata, stream_over_used, &job);
 
-	job.proposed = mcube_map_anon(1);
-	ASSERT_NE(NULL, job.proposed);
-	EXPECT_EQ(0, ubm_run(UBM_CGROUP, stream_over_used, &job));
-	TH_LOG("%ld pages proposed of %ld", *job.proposed, UBM_PAGES(USED_MIB));
-	EXPECT_GT(UBM_PAGES(USED_MIB) / 8, *job.proposed);
+	TH_LOG("%ld pages proposed of %ld", proposed, UBM_PAGES(USED_MIB));
+	EXPECT_GT(UBM_PAGES(USED_MIB) / 8, proposed);
 }
 
 /* The longest note in the buffer of tracing; *@nr gets the number of sequential ones. */
