@@ -11,9 +11,14 @@
  * see block.c.
  *
  * From the reservation until the pages are read the fill holds the invalidate lock of
- * the file, so that no block is freed meanwhile.  The task waits for the device in any case
- * (miss.c), or a work item goes on when the device is done (async.c): a page that is being
- * read cannot be given to somebody else.
+ * the file, so that truncation frees no block meanwhile.  Others move or free blocks without
+ * that lock: ext4 when it defragments (EXT4_IOC_MOVE_EXT), xfs when a write to shared blocks
+ * has ended.  They rely on a page in the page cache, or are direct writes, so they have killed
+ * the page before: the fill is doomed, or the file has another cookie.  Then the block may
+ * have been another file's when the device read it, and nobody sees what was read.
+ *
+ * The task waits for the device in any case (miss.c), or a work item goes on when the device
+ * is done (async.c): a page that is being read cannot be given to somebody else.
  *
  * A fill that holds reservations never waits for another fill; so fills do not wait in
  * a circle.
@@ -63,24 +68,24 @@ bool setcache_is_cached(struct address_space *mapping, pgoff_t index)
 	return entry && !xa_is_value(entry);
 }
 
-/* The way is not FILLING any more; tasks that wait for the page may look again. */
-static void end_reservation(const struct setcache_fill *fill, struct setcache_part *part,
+/*
+ * The way is not FILLING any more; tasks that wait for the page may look again.  Returns
+ * true if the page is VALID now.
+ */
+static bool end_reservation(const struct setcache_fill *fill, struct setcache_part *part,
 			    bool publish)
 {
-	bool doomed = false;
-
 	spin_lock(&setcache_slot(part->set)->lock);
 	if (publish)
-		doomed = !setcache_set_publish(part->set, part->way);
+		publish = setcache_set_publish(part->set, part->way);
 	else
 		setcache_set_abort(part->set, part->way);
-	if (publish && !doomed && fill->later)
+	if (publish && fill->later)
 		setcache_set_await(part->set, part->way);
 	spin_unlock(&setcache_slot(part->set)->lock);
-	if (doomed)
-		setcache_count(SETCACHE_STAT_DOOMED, 1);
 	if (wq_has_sleeper(setcache_fill_queue(part->hash)))
 		wake_up_all(setcache_fill_queue(part->hash));
+	return publish;
 }
 
 /* Pin the page, or reserve a way for it. */
@@ -102,6 +107,7 @@ static enum setcache_obstacle reserve(struct setcache_fill *fill, struct setcach
 	part->hash = key->hash;
 	part->reserved = what == SETCACHE_RESERVED;
 	part->failed = false;
+	part->doomed = false;
 	if (part->reserved) {
 		/* Pairs with the barrier of the hooks: the way comes before the look. */
 		smp_mb();
@@ -180,14 +186,20 @@ void setcache_fill_finish(struct setcache_fill *fill)
 void setcache_fill_publish(struct setcache_fill *fill)
 {
 	struct setcache_part *part;
+	bool killed;
 
+	/* The pages have been read before.  A kill of many pages takes the cookie, and no way. */
+	killed = READ_ONCE(fill->mapping->mcube_setcache) != fill->cookie;
 	for (part = fill->part; part < fill->part + fill->nr; part++) {
 		if (!part->reserved)
 			continue;
 		/* A worker reads later, and counts. */
 		if (part->failed && !fill->later)
 			setcache_count(SETCACHE_STAT_ERRORS, 1);
-		end_reservation(fill, part, !part->failed);
+		if (end_reservation(fill, part, !part->failed && !killed) || part->failed)
+			continue;
+		part->doomed = true;
+		setcache_count(SETCACHE_STAT_DOOMED, 1);
 	}
 	trace_mcube_setcache_fill(fill->mapping->host, fill->first, fill->nr,
 				  fill->reserved);

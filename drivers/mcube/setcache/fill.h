@@ -34,6 +34,8 @@ enum setcache_obstacle {
  * @way: the way.
  * @reserved: the fill has reserved the way, and reads the page.
  * @failed: the page could not be read.
+ * @doomed: the page was killed while it was read.  Its blocks may have been those of another
+ *          file by then, so nobody may see what was read.
  */
 struct setcache_part {
 	struct setcache_set *set;
@@ -41,6 +43,7 @@ struct setcache_part {
 	u8 way;
 	bool reserved;
 	bool failed;
+	bool doomed;
 };
 
 /**

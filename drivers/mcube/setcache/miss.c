@@ -94,7 +94,10 @@ static enum setcache_obstacle wait_and_read(struct setcache_fill *fill,
 	return obstacle;
 }
 
-/* Copy the pages in order, and drop their pins. */
+/*
+ * Copy the pages in order, and drop their pins.  0 if the first page has to come through the
+ * page cache, where the read goes on in any case: a second fill might be doomed as well.
+ */
 static ssize_t copy_pages(struct setcache_fill *fill, struct kiocb *iocb, struct iov_iter *to,
 			  loff_t size)
 {
@@ -107,6 +110,9 @@ static ssize_t copy_pages(struct setcache_fill *fill, struct kiocb *iocb, struct
 
 		if (got > 0 && part->failed)
 			got = -EIO;
+		/* The page cache has the page, or brings it in: its blocks may have moved. */
+		if (got > 0 && part->doomed)
+			got = 0;
 		/* A copy that ended early has not come to this page. */
 		if (got > 0 && iocb->ki_pos >> PAGE_SHIFT == fill->first + i) {
 			got = setcache_copy(part->set, part->way, iocb, to, size);

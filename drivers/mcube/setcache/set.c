@@ -317,7 +317,8 @@ setcache_set_reserve(struct setcache_set *set, const struct setcache_key *key,
  * @set: the set.
  * @way: the way from setcache_set_reserve().
  *
- * The caller keeps its pin, and may read the page in both cases.
+ * The caller keeps its pin.  It may give the page to a reader only if it is VALID: where
+ * the way was doomed, the page may hold what another file has had in these blocks since.
  *
  * Context: the lock of the set.
  * Return: true if the page is VALID now; false if the way was doomed meanwhile.

@@ -88,7 +88,8 @@ SETCACHE = re.compile(r"setcache_|mcube_fuzz")
 # These load other modules of the kernel.
 MODULES = {
     "setcache_block": ("fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"),
-    "setcache_dm": ("drivers/md/dm-mod.ko", "drivers/md/dm-flakey.ko", "drivers/md/dm-delay.ko"),
+    **dict.fromkeys(("setcache_dm", "setcache_late"),
+                    ("drivers/md/dm-mod.ko", "drivers/md/dm-flakey.ko", "drivers/md/dm-delay.ko")),
 }
 
 # A processor whose prefetchers ROCS knows. The emulator forgets what is written to the register.

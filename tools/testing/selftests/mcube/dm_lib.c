@@ -112,10 +112,10 @@ int dm_set(const struct dm_device *d, const char *target, const char *args)
 }
 
 /*
- * Let writes to the parts fail.  The target flakey would fail requests to flush the cache
- * too, which concern all parts of a device; the target delay has a device for each kind.
+ * Let reads of the parts wait for so many milliseconds, and then reach the device below; and
+ * let writes go to the device @writes.  The target delay has a device for each kind.
  */
-int dm_fail_writes(const struct dm_device *d)
+static int set_kinds(const struct dm_device *d, unsigned int ms, const char *writes)
 {
 	struct request r = { 0 };
 	uint64_t at = 0;
@@ -127,11 +127,26 @@ int dm_fail_writes(const struct dm_device *d)
 		add_linear(&r, d, at, first);
 		at = d->part[i].end;
 		snprintf(add_line(&r, first, at, "delay"), sizeof(r.line->args),
-			 "%s %llu 0 %s %llu 0 %s %llu 0", d->below, first, d->broken, first,
+			 "%s %llu %u %s %llu 0 %s %llu 0", d->below, first, ms, writes, first,
 			 d->below, first);
 	}
 	add_linear(&r, d, at, d->sectors);
 	return load_and_resume(&r, NAME);
+}
+
+/*
+ * Let writes to the parts fail.  The target flakey would fail requests to flush the cache
+ * too, which concern all parts of a device.
+ */
+int dm_fail_writes(const struct dm_device *d)
+{
+	return set_kinds(d, 0, d->broken);
+}
+
+/* Let reads of the parts wait, and no write. */
+int dm_delay_reads(const struct dm_device *d, unsigned int ms)
+{
+	return set_kinds(d, ms, d->below);
 }
 
 int dm_heal(const struct dm_device *d)

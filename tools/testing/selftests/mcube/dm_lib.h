@@ -37,6 +37,7 @@ int dm_add_part(struct dm_device *d, uint64_t first, uint64_t sectors);
 int dm_add_pages(struct dm_device *d, const char *file, uint64_t first, uint64_t nr);
 int dm_set(const struct dm_device *d, const char *target, const char *args);
 int dm_fail_writes(const struct dm_device *d);
+int dm_delay_reads(const struct dm_device *d, unsigned int ms);
 int dm_heal(const struct dm_device *d);
 int dm_hold(void);
 int dm_go_on(void);
