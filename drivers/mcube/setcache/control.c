@@ -112,8 +112,10 @@ int setcache_set_size(u32 mib)
 
 	if (ret)
 		return ret;
-	if (setcache_config.mode)
+	if (setcache_config.mode) {
 		ret = setcache_pool_resize(mib * SETCACHE_SETS_PER_MIB);
+		setcache_reclaim_regrow();
+	}
 	if (!ret)
 		WRITE_ONCE(setcache_config.size, mib);
 	mutex_unlock(&config_lock);

@@ -9,14 +9,21 @@
  * is freed when no task can find it any more (RCU) and nobody has a pin on it.  Pins are
  * held for a fill at most: nobody copies with page faults while it has a pin.
  *
- * Reclaim cannot wait.  It frees the pages of a set that went which have no pins: a task
- * that still finds the set sees that nothing is VALID there.  Pages with pins, and the set
- * itself, wait for settle(), which comes before the set is used again.
+ * But a fill takes as long as its device, and one that does not answer must not stop reads of
+ * other devices, nor reclaim.  So nobody waits for pins who holds the mutex of the table.
+ * settle() frees what is idle among the sets that went, and leaves the others to later calls.
+ * It comes before a set is used again: the pool does not grow beyond a set that has pins.  The
+ * work of reclaim.c calls it again and again until all are idle.
+ *
+ * Reclaim cannot wait for a grace period either.  It frees the pages of a set that went which
+ * have no pins: a task that still finds the set sees that nothing is VALID there.  Pages with
+ * pins, and the set itself, are left to settle().
  *
  * See home.h for the nodes on which sets and pages lie.
  */
 
 #include <linux/gfp.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
@@ -48,7 +55,7 @@ struct segment {
 
 static struct kmem_cache *segments;
 
-/* Sets that there shall be, and that there were when settle() ran last. */
+/* Sets that there shall be, and the end of those that went and may be in use. */
 static u32 wanted, settled;
 
 /* A list of segments, and its length. */
@@ -207,23 +214,31 @@ static int add_segment(void)
 	return -ENOSPC;
 }
 
-/* Wait until nobody uses the sets that went, and free what they have left. */
+/* Free what a set has left that went, before a grace period; false if somebody uses it. */
+static bool settle_set(u32 number)
+{
+	struct setcache_set *gone = setcache_table_set_at(&setcache_table, number);
+
+	if (!setcache_set_is_idle(gone))
+		return false;
+	free_pages_of(gone);
+	return true;
+}
+
+/* Free what sets that went have left, unless somebody uses it. */
 static void settle(void)
 {
-	struct setcache_set *gone;
-	u32 i;
+	u32 i, end = setcache_table.nr;
 
 	if (settled > setcache_table.nr)
 		synchronize_rcu();
-	for (i = setcache_table.nr; i < settled; i++) {
-		gone = setcache_table_set_at(&setcache_table, i);
-		while (!setcache_set_is_idle(gone))
-			schedule_timeout_uninterruptible(1);
-		free_pages_of(gone);
-	}
-	settled = setcache_table.nr;
+	for (i = setcache_table.nr; i < settled; i++)
+		if (!settle_set(i))
+			end = i + 1;
+	settled = end;
 }
 
+/* Returns -EBUSY where the next set is one that went, and somebody uses it still. */
 static int grow(u32 nr, gfp_t gfp)
 {
 	int ret;
@@ -236,16 +251,29 @@ static int grow(u32 nr, gfp_t gfp)
 				return ret;
 			continue;
 		}
+		if (setcache_table.nr < settled && !settle_set(setcache_table.nr))
+			return signal_pending(current) ? -EINTR : -EBUSY;
 		ret = give_pages(setcache_table.nr, gfp);
 		if (ret)
 			return ret;
 		setcache_table_grow(&setcache_table, READ_ONCE(setcache_config.policy));
-		settled = setcache_table.nr;
+		settled = max(settled, setcache_table.nr);
 		if (signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
 	return 0;
+}
+
+/* Free segments that have neither a set of the table nor one that is in use. */
+static void trim(void)
+{
+	u32 keep = DIV_ROUND_UP(settled, 1U << SETCACHE_HOME_SHIFT);
+	void *segment;
+
+	while (setcache_table.nr_segments > keep &&
+	       (segment = setcache_table_take_segment(&setcache_table)))
+		kmem_cache_free(segments, segment);
 }
 
 static void shrink(u32 nr)
@@ -257,13 +285,7 @@ static void shrink(u32 nr)
 		for (batch = 0; batch < SHRINK_BATCH && t->nr > nr; batch++)
 			setcache_table_shrink(t, READ_ONCE(setcache_config.policy));
 		settle();
-		for (;;) {
-			void *segment = setcache_table_take_segment(t);
-
-			if (!segment)
-				break;
-			kmem_cache_free(segments, segment);
-		}
+		trim();
 		cond_resched();
 	}
 }
@@ -416,6 +438,9 @@ int setcache_pool_replace(u32 nr, bool homes)
  * setcache_pool_resize() - grow or shrink the pool
  * @nr: number of sets, as for setcache_pool_create().
  *
+ * Where the pool grows, waits for sets that went and are in use; a signal ends the wait, and
+ * nobody else has to wait.  Where it shrinks, leaves them to setcache_pool_regrow().
+ *
  * Context: process, sleeps.
  * Return: 0; -ENOMEM or -EINTR, and the pool is as large as before.
  */
@@ -424,16 +449,24 @@ int setcache_pool_resize(u32 nr)
 	u32 old;
 	int ret;
 
-	guard(mutex)(&setcache_table_lock);
+	mutex_lock(&setcache_table_lock);
 	old = setcache_table.nr;
-	shrink(nr);
-	ret = grow(nr, AS_WRITTEN);
+	for (;;) {
+		shrink(nr);
+		ret = grow(nr, AS_WRITTEN);
+		if (ret != -EBUSY)
+			break;
+		mutex_unlock(&setcache_table_lock);
+		schedule_timeout_interruptible(1);
+		mutex_lock(&setcache_table_lock);
+	}
 	if (ret)
 		shrink(old);
 	else
 		wanted = nr;
 	trace_mcube_setcache_size(setcache_table.nr, setcache_table.moved,
 				  setcache_table.dropped);
+	mutex_unlock(&setcache_table_lock);
 	return ret;
 }
 
@@ -483,8 +516,11 @@ long setcache_pool_take(unsigned long sets)
 /**
  * setcache_pool_regrow() - grow by a step from free memory
  *
+ * Frees what sets that went have left, too.
+ *
  * Context: process, sleeps.
- * Return: 0 if the pool has its size, 1 if it does not have it yet, -ENOMEM.
+ * Return: 0 if the pool has its size, and no other set is in use; 1 if that is not so yet;
+ * -ENOMEM; -EBUSY if a set is in use without which the pool cannot grow.
  */
 int setcache_pool_regrow(void)
 {
@@ -493,13 +529,16 @@ int setcache_pool_regrow(void)
 
 	guard(mutex)(&setcache_table_lock);
 	nr = setcache_table.nr;
-	if (nr >= wanted)
-		return 0;
+	if (nr >= wanted) {
+		settle();
+		trim();
+		return settled > nr;
+	}
 	nr = min(wanted, nr + max(SHRINK_BATCH, wanted / 16));
 	ret = grow(nr, IF_FREE);
 	trace_mcube_setcache_size(setcache_table.nr, setcache_table.moved,
 				  setcache_table.dropped);
-	return ret ?: nr < wanted;
+	return ret ?: nr < wanted || settled > nr;
 }
 
 /**

@@ -43,7 +43,7 @@ static void regrow(struct work_struct *work)
 	int left = setcache_pool_regrow();
 
 	if (left)
-		schedule_delayed_work(&regrow_work, left < 0 ? PAUSE : STEP);
+		schedule_delayed_work(&regrow_work, left == -ENOMEM ? PAUSE : STEP);
 }
 
 static unsigned long count(struct shrinker *s, struct shrink_control *sc)

@@ -231,4 +231,161 @@ TEST_F_TIMEOUT(setcache_moved, no_secret_by_io_uring, 120)
 	close(ring.fd);
 }
 
+/* The device does not answer a few readers; for all others the pool is there. */
+#define READERS		3U
+#define AT_ONCE		16U		/* pages of a read */
+#define FILE_PAGES	256U
+#define SIZE_PAGES	(16 * 256)	/* of the pool, 16 MiB */
+
+FIXTURE(setcache_stopped) {
+	struct setcache_setup setup;
+	struct dm_device dm;
+	pid_t reader[READERS];
+};
+
+FIXTURE_SETUP(setcache_stopped)
+{
+	const char *why = setcache_unusable();
+	unsigned int i;
+	pid_t pid;
+	char *buf;
+	int fd;
+
+	why = why ?: dm_begin_device(&self->dm, &self->setup, FILE_PAGES);
+	if (why)
+		SKIP(return, "%s", why);
+	buf = aligned_alloc(PAGE_SIZE_, AT_ONCE * PAGE_SIZE_);
+	fd = open(self->setup.file, O_RDWR | O_CLOEXEC);
+	ASSERT_EQ(0, setcache_write(fd, FILE_PAGES, OLD));
+	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM));
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "16"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "mode", "random"));
+	ASSERT_EQ(0, dm_hold());
+	for (i = 0; i < READERS; i++) {
+		/* Processes share @self, and the child sees another number. */
+		pid = fork();
+		if (!pid) {
+			struct stamped s = { .done = OLD, .begun = OLD };
+			off_t pos = i * 2 * AT_ONCE * PAGE_SIZE_;
+			unsigned int j;
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (pread(fd, buf, AT_ONCE * PAGE_SIZE_, pos) != AT_ONCE * PAGE_SIZE_)
+				_exit(1);
+			for (j = 0; j < AT_ONCE; j++)
+				if (!stamp_is_current(&s, pos / PAGE_SIZE_ + j, OLD,
+						      buf + j * PAGE_SIZE_, 0, PAGE_SIZE_))
+					_exit(1);
+			_exit(0);
+		}
+		self->reader[i] = pid;
+		ASSERT_TRUE(setcache_wait_for_fill(pid));
+	}
+	close(fd);
+	free(buf);
+	ASSERT_EQ(2 * READERS * AT_ONCE, setcache_ways_in_use());	/* filled and pinned */
+}
+
+FIXTURE_TEARDOWN_PARENT(setcache_stopped)
+{
+	if (*self->dm.path)
+		EXPECT_EQ(0, dm_heal(&self->dm));
+	EXPECT_EQ(0, dm_close(&self->dm));
+	EXPECT_EQ(0, setcache_end(&self->setup));
+}
+
+/* A child that writes to a file, as no signal may end what it waits for. */
+static pid_t start_write(const char *path, const char *text)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!!mcube_write(path, text));
+	return pid;
+}
+
+/* Wait for a child, but not for ever.  Its exit status, or -1. */
+static int status_soon(pid_t pid)
+{
+	double end = mcube_now() + 20;
+	int status;
+
+	while (mcube_now() < end) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status;
+		usleep(10000);
+	}
+	return -1;
+}
+
+static int write_soon(const char *path, const char *text)
+{
+	return status_soon(start_write(path, text));
+}
+
+/* Can all sets be looked at, which takes the mutex of the table? */
+static bool sets_are_there(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(setcache_ways_in_use() < 0);
+	return !status_soon(pid);
+}
+
+/* The device answers: the readers get what they wanted, and the pool gets its size. */
+static void expect_sound(struct __test_metadata *_metadata,
+			 FIXTURE_DATA(setcache_stopped) *self, long pages)
+{
+	double end = mcube_now() + 60;
+	unsigned int i;
+
+	EXPECT_EQ(0, dm_go_on());
+	for (i = 0; i < READERS; i++)
+		EXPECT_TRUE(child_ended_well(self->reader[i]));
+	while (setcache_stat("pages") != pages && mcube_now() < end)
+		usleep(100000);
+	EXPECT_EQ(pages, setcache_stat("pages"));
+	EXPECT_EQ(0, setcache_ways_in_use());
+}
+
+TEST_F_TIMEOUT(setcache_stopped, sizes, 180)
+{
+	pid_t pid;
+
+	/* A smaller pool, in which most of the pages that are read have no set. */
+	EXPECT_EQ(0, write_soon(MCUBE_SETCACHE "size_mib", "1"));
+	EXPECT_EQ(256, setcache_stat("pages"));
+	EXPECT_TRUE(sets_are_there());
+	EXPECT_EQ(0, write_soon("/proc/sys/vm/drop_caches", "1"));
+	/* A larger one has to wait for their sets.  That stops nobody, and a signal ends it. */
+	pid = start_write(MCUBE_SETCACHE "size_mib", "16");
+	usleep(1000000);
+	EXPECT_TRUE(child_runs(pid));
+	EXPECT_TRUE(sets_are_there());
+	EXPECT_EQ(0, kill(pid, SIGTERM));
+	EXPECT_EQ(SIGTERM, status_soon(pid));
+	EXPECT_EQ(1, mcube_read_num(MCUBE_SETCACHE "size_mib"));
+	EXPECT_EQ(256, setcache_stat("pages"));
+	expect_sound(_metadata, self, 256);
+	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "16"));
+	EXPECT_EQ(SIZE_PAGES, setcache_stat("pages"));
+}
+
+/* The pool loses sets to reclaim, and would grow again after 10 seconds. */
+TEST_F_TIMEOUT(setcache_stopped, memory_is_short, 180)
+{
+	double end = mcube_now() + 60;
+
+	while (setcache_stat("pages") > SIZE_PAGES / 4 && mcube_now() < end)
+		EXPECT_EQ(0, write_soon("/proc/sys/vm/drop_caches", "2"));
+	EXPECT_GE(SIZE_PAGES / 4, setcache_stat("pages"));
+	usleep(15000000);
+	/* It is about to grow, and a set is in use. */
+	EXPECT_GT(SIZE_PAGES, setcache_stat("pages"));
+	EXPECT_TRUE(sets_are_there());
+	EXPECT_EQ(0, write_soon("/proc/sys/vm/drop_caches", "3"));
+	expect_sound(_metadata, self, SIZE_PAGES);
+}
+
 TEST_HARNESS_MAIN
