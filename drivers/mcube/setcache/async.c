@@ -262,7 +262,6 @@ ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what
 	l->failed = false;
 	atomic_set(&l->left, 1);
 	mcube_setcache_stay();
-	setcache_count(SETCACHE_STAT_ASYNC, l->fill.reserved);
 	if (S_ISBLK(what->mapping->host->i_mode))
 		setcache_submit_block(&l->fill, &l->left, bio_done, l);
 	else

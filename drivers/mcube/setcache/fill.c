@@ -98,6 +98,9 @@ static enum setcache_obstacle reserve(struct setcache_fill *fill, struct setcach
 	part->set = setcache_lock(key);
 	what = setcache_set_reserve(part->set, key, READ_ONCE(setcache_config.policy),
 				    &way);
+	/* The reader comes back for a page that was there, too, and references it once. */
+	if (what == SETCACHE_HIT && fill->later)
+		setcache_set_await(part->set, way);
 	setcache_unlock(part->set);
 	if (what == SETCACHE_BUSY)
 		return SETCACHE_IS_BUSY;
@@ -186,6 +189,7 @@ void setcache_fill_finish(struct setcache_fill *fill)
 void setcache_fill_publish(struct setcache_fill *fill)
 {
 	struct setcache_part *part;
+	unsigned int published = 0;
 	bool killed;
 
 	/* The pages have been read before.  A kill of many pages takes the cookie, and no way. */
@@ -196,15 +200,19 @@ void setcache_fill_publish(struct setcache_fill *fill)
 		/* A worker reads later, and counts. */
 		if (part->failed && !fill->later)
 			setcache_count(SETCACHE_STAT_ERRORS, 1);
-		if (end_reservation(fill, part, !part->failed && !killed) || part->failed)
-			continue;
-		part->doomed = true;
-		setcache_count(SETCACHE_STAT_DOOMED, 1);
+		if (end_reservation(fill, part, !part->failed && !killed)) {
+			published++;
+		} else if (!part->failed) {
+			part->doomed = true;
+			setcache_count(SETCACHE_STAT_DOOMED, 1);
+		}
 	}
 	trace_mcube_setcache_fill(fill->mapping->host, fill->first, fill->nr,
 				  fill->reserved);
-	setcache_count(SETCACHE_STAT_FILLS, fill->reserved);
-	if (fill->nr > fill->reserved && !fill->later)
+	setcache_count(SETCACHE_STAT_FILLS, published);
+	if (fill->later)
+		setcache_count(SETCACHE_STAT_ASYNC, published);
+	else if (fill->nr > fill->reserved)
 		setcache_count(SETCACHE_STAT_HITS, fill->nr - fill->reserved);
 }
 

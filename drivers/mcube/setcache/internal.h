@@ -41,13 +41,13 @@ struct setcache_slot {
 /**
  * enum setcache_stat - what is counted
  * @SETCACHE_STAT_HITS: pages of reads that were in a set.
- * @SETCACHE_STAT_FILLS: pages that were read from the device into a set.
+ * @SETCACHE_STAT_FILLS: pages that came from the device into a set.
  * @SETCACHE_STAT_BYPASSED: reads that found their page in the page cache.
  * @SETCACHE_STAT_WAITS: reads that waited for a fill by another task.
  * @SETCACHE_STAT_FULL: reads through the page cache, as all ways were in use.
  * @SETCACHE_STAT_NOWAIT: reads that may not wait, and whose page was in no set.
- * @SETCACHE_STAT_ASYNC: pages that were filled while nobody waited.
- * @SETCACHE_STAT_DOOMED: pages that were killed while they were being filled.
+ * @SETCACHE_STAT_ASYNC: those of the fills for which nobody waited.
+ * @SETCACHE_STAT_DOOMED: pages that were killed while they were being filled; no fills.
  * @SETCACHE_STAT_KILLED: pages that were killed.
  * @SETCACHE_STAT_ERRORS: fills that failed.
  * @SETCACHE_STAT_RECLAIMED: pages that the pool gave back as memory was short.

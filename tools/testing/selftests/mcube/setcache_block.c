@@ -120,7 +120,7 @@ TEST_F(setcache_block, adjacent_pages_are_a_request)
 
 TEST_F(setcache_block, a_bad_sector_fails_a_page)
 {
-	long errors = setcache_stat("errors"), fills;
+	long errors = setcache_stat("errors"), fills = setcache_stat("fills");
 	char range[64];
 
 	/* The second sector of a page. */
@@ -129,6 +129,7 @@ TEST_F(setcache_block, a_bad_sector_fails_a_page)
 	/* The kernel goes on after the good pages, and so tries the bad one twice. */
 	EXPECT_EQ(BAD, right(self->fd, self->buf, 0, READ));
 	EXPECT_EQ(2, setcache_stat("errors") - errors);
+	EXPECT_EQ(READ - 1, setcache_stat("fills") - fills);
 	/* All other pages have come in. */
 	fills = setcache_stat("fills");
 	EXPECT_EQ(READ - BAD - 1, right(self->fd, self->buf, BAD + 1, READ - BAD - 1));
