@@ -27,7 +27,7 @@ struct iov_iter;
  * @MCUBE_SETCACHE_WRITTEN: a direct write of them is complete.
  * @MCUBE_SETCACHE_DROP: nobody wants them to be cached.
  * @MCUBE_SETCACHE_ASYNC: an asynchronous direct write of a block device begins.
- * @MCUBE_SETCACHE_CLOSE: a block device has been closed.
+ * @MCUBE_SETCACHE_CLOSE: a block device has been closed, or its blocks get another size.
  */
 enum mcube_setcache_why {
 	MCUBE_SETCACHE_INSERT,
@@ -51,7 +51,7 @@ void __mcube_setcache_kill(struct address_space *mapping, pgoff_t first, pgoff_t
 			   enum mcube_setcache_why why);
 void __mcube_setcache_drop(void);
 void __mcube_setcache_async(struct address_space *mapping);
-void __mcube_setcache_close(struct address_space *mapping);
+void __mcube_setcache_kill_all(struct address_space *mapping, bool closed);
 
 /**
  * mcube_setcache_read() - read from page sets
@@ -120,13 +120,16 @@ static inline void mcube_setcache_direct_write(struct kiocb *iocb)
 }
 
 /**
- * mcube_setcache_close() - a block device has been closed by all
+ * mcube_setcache_kill_all() - the page cache of a block device gets empty
  * @mapping: its page cache.
+ * @closed: the device has been closed by all; its pages may come into sets again.
+ *
+ * There is no static key, as for mcube_setcache_direct_write().
  */
-static inline void mcube_setcache_close(struct address_space *mapping)
+static inline void mcube_setcache_kill_all(struct address_space *mapping, bool closed)
 {
 	if (READ_ONCE(mapping->mcube_setcache))
-		__mcube_setcache_close(mapping);
+		__mcube_setcache_kill_all(mapping, closed);
 }
 
 #else /* CONFIG_MCUBE_SETCACHE_HOOKS */
@@ -136,7 +139,7 @@ static inline void mcube_setcache_close(struct address_space *mapping)
 #define mcube_setcache_kill(mapping, first, last, why)		do { } while (0)
 #define mcube_setcache_drop()					do { } while (0)
 #define mcube_setcache_direct_write(iocb)			do { } while (0)
-#define mcube_setcache_close(mapping)				do { } while (0)
+#define mcube_setcache_kill_all(mapping, closed)		do { } while (0)
 
 #endif /* CONFIG_MCUBE_SETCACHE_HOOKS */
 

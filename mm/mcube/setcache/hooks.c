@@ -166,9 +166,11 @@ void __mcube_setcache_async(struct address_space *mapping)
 	smp_mb();
 }
 
-void __mcube_setcache_close(struct address_space *mapping)
+void __mcube_setcache_kill_all(struct address_space *mapping, bool closed)
 {
-	if (!skips(MCUBE_SETCACHE_CLOSE))
+	if (!closed)
+		__mcube_setcache_kill(mapping, 0, ULONG_MAX, MCUBE_SETCACHE_CLOSE);
+	else if (!skips(MCUBE_SETCACHE_CLOSE))
 		WRITE_ONCE(mapping->mcube_setcache, 0);
 }
 

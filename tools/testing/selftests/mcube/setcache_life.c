@@ -6,8 +6,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -323,6 +326,60 @@ TEST_F_TIMEOUT(setcache_device, closed_by_all_control, 60)
 	/* Without the hooks of closing and of dropping, all 16 pages are old. */
 	ASSERT_EQ(0, mcube_write(SETCACHE_SKIP, "0x50"));
 	EXPECT_EQ(16, read_old_and_new(&self->setup, self->other, self->buf));
+}
+
+/* What makes a block device forget what it has in memory. */
+enum forget { BY_CLOSING, BY_ADVICE, BY_BLOCK_SIZE };
+
+/* Read twice, change the file below the loop device, forget.  Returns pages that are old. */
+static int read_changed(struct setcache_setup *s, char *buf, enum forget how)
+{
+	int fd = open(s->loop, O_RDWR | O_CLOEXEC), below, size, bad;
+
+	below = open(s->backing, O_RDWR | O_CLOEXEC);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	bad = setcache_write(fd, 16, 1) || wrong(fd, buf, 0, 16, 1, 1) ||
+	      wrong(fd, buf, 0, 16, 1, 1) || setcache_write(below, 16, 2) ||
+	      ioctl(fd, BLKBSZGET, &size);
+	close(below);
+	if (bad)
+		return -1;
+	size = size == 512 ? 1024 : 512;
+	if (how == BY_ADVICE) {
+		bad = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	} else if (how == BY_BLOCK_SIZE) {
+		bad = ioctl(fd, BLKBSZSET, &size);
+	} else {
+		close(fd);
+		fd = open(s->loop, O_RDWR | O_CLOEXEC);
+		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	}
+	if (bad)
+		return -1;
+	bad = wrong(fd, buf, 0, 16, 1, 2);
+	close(fd);
+	return bad;
+}
+
+TEST_F_TIMEOUT(setcache_device, forgets, 60)
+{
+	EXPECT_EQ(0, read_changed(&self->setup, self->buf, BY_CLOSING));
+	EXPECT_EQ(0, read_changed(&self->setup, self->buf, BY_ADVICE));
+	EXPECT_EQ(0, read_changed(&self->setup, self->buf, BY_BLOCK_SIZE));
+}
+
+TEST_F_TIMEOUT(setcache_device, forgets_control, 60)
+{
+	if (!mcube_exists(SETCACHE_SKIP))
+		SKIP(return, "no CONFIG_MCUBE_SETCACHE_BREAK");
+	/* Without the hook of dropping alone, and without that of closing alone. */
+	ASSERT_EQ(0, mcube_write(SETCACHE_SKIP, "0x10"));
+	EXPECT_EQ(16, read_changed(&self->setup, self->buf, BY_ADVICE));
+	EXPECT_EQ(0, read_changed(&self->setup, self->buf, BY_CLOSING));
+	ASSERT_EQ(0, mcube_write(SETCACHE_SKIP, "0x40"));
+	EXPECT_EQ(0, read_changed(&self->setup, self->buf, BY_ADVICE));
+	EXPECT_EQ(16, read_changed(&self->setup, self->buf, BY_CLOSING));
+	EXPECT_EQ(16, read_changed(&self->setup, self->buf, BY_BLOCK_SIZE));
 }
 
 /*
