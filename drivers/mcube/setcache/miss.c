@@ -156,15 +156,15 @@ ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 	/* The file had no cookie, or has another one now. */
 	if (fill.cookie != key->cookie)
 		*key = setcache_name(fill.cookie, fill.first);
+	*size = i_size_read(fill.mapping->host);
+	nr = pages_of(fill.mapping->host, *size);
+	if (fill.first >= nr)
+		return 0;
 	/* With both flags, the read has copied something, and nobody is to be woken. */
 	if (iocb->ki_flags & IOCB_NOWAIT) {
 		setcache_count(SETCACHE_STAT_NOWAIT, 1);
 		return -EAGAIN;
 	}
-	*size = i_size_read(fill.mapping->host);
-	nr = pages_of(fill.mapping->host, *size);
-	if (fill.first >= nr)
-		return 0;
 	last = min((pgoff_t)(iocb->ki_pos + iov_iter_count(to) - 1) >> PAGE_SHIFT, nr - 1);
 	if (iocb->ki_flags & IOCB_WAITQ)
 		return setcache_fill_later(iocb, &fill, key, last);

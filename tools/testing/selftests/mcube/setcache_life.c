@@ -382,6 +382,29 @@ TEST_F_TIMEOUT(setcache_device, forgets_control, 60)
 	EXPECT_EQ(16, read_changed(&self->setup, self->buf, BY_BLOCK_SIZE));
 }
 
+/* The last page, which is not whole, comes through the page cache, and to those who poll. */
+TEST_F_TIMEOUT(setcache_device, part_of_a_page, 60)
+{
+	struct iovec iov = { .iov_base = self->buf, .iov_len = PAGE_SIZE_ };
+	struct stamped s = { .begun = 7, .done = 7 };
+	double end = mcube_now() + 30;
+	ssize_t got;
+	int fd;
+
+	ASSERT_EQ(0, truncate(self->other, 16 * PAGE_SIZE_ + 1024));
+	ASSERT_EQ(0, setcache_detach(&self->setup));
+	ASSERT_EQ(0, setcache_attach(&self->setup, self->other));
+	fd = open(self->setup.loop, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM));
+	do {
+		got = preadv2(fd, &iov, 1, 16 * PAGE_SIZE_, RWF_NOWAIT);
+	} while (got < 0 && errno == EAGAIN && mcube_now() < end && !usleep(1000));
+	EXPECT_EQ(1024, got);
+	EXPECT_TRUE(stamp_is_current(&s, 16, 7, self->buf, 0, 1024));
+	close(fd);
+}
+
 /*
  * A direct write that fails in the middle has changed the file, and no hook comes after
  * it: the pages have left their sets before.
