@@ -12,7 +12,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -221,6 +224,93 @@ TEST_F_TIMEOUT(setcache_life, sizes_and_policies, 240)
 	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "1"));
 	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, MANY, 16, 1));
 	EXPECT_EQ(0, setcache_stat("errors"));
+}
+
+/* Read pages from the second one on.  Returns how many come into sets, or -1. */
+static int comes_in(const char *file, char *buf, unsigned int pages, uint32_t number)
+{
+	long fills = setcache_stat("fills");
+	int fd = open(file, O_RDONLY | O_CLOEXEC), bad;
+
+	bad = fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) ||
+	      wrong(fd, buf, 1, pages - 1, 1, number);
+	close(fd);
+	return bad ? -1 : setcache_stat("fills") - fills;
+}
+
+TEST_F_TIMEOUT(setcache_life, files_that_stay_out, 120)
+{
+	struct {
+		char boot[1024];
+		uint32_t version, last_page, bad_pages;
+	} head = { .version = 1, .last_page = PAGES - 1 };
+	char path[] = "/dev/shm/mcube-setcache";
+	int fd;
+
+	if (variant->place != ON_EXT4)
+		SKIP(return, "the same on all file systems");
+	/* A file system that keeps its files in memory. */
+	mkdir("/dev/shm", 0700);
+	ASSERT_EQ(0, mount("none", "/dev/shm", "tmpfs", 0, NULL));
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	EXPECT_EQ(0, setcache_write(fd, PAGES, 3));
+	close(fd);
+	EXPECT_EQ(0, comes_in(path, self->buf, PAGES, 3));
+	EXPECT_EQ(0, umount("/dev/shm"));
+	/* A file into which pages are swapped, and before and after. */
+	EXPECT_EQ(PAGES - 1, comes_in(self->setup.file, self->buf, PAGES, 1));
+	EXPECT_EQ(sizeof(head), pwrite(self->fd, &head, sizeof(head), 0));
+	EXPECT_EQ(10, pwrite(self->fd, "SWAPSPACE2", 10, PAGE_SIZE_ - 10));
+	EXPECT_EQ(0, fsync(self->fd));
+	ASSERT_EQ(0, swapon(self->setup.file, 0));
+	EXPECT_EQ(0, posix_fadvise(self->fd, 0, 0, POSIX_FADV_DONTNEED));
+	EXPECT_EQ(0, comes_in(self->setup.file, self->buf, PAGES, 1));
+	ASSERT_EQ(0, swapoff(self->setup.file));
+	EXPECT_EQ(0, posix_fadvise(self->fd, 0, 0, POSIX_FADV_DONTNEED));
+	EXPECT_EQ(PAGES - 1, comes_in(self->setup.file, self->buf, PAGES, 1));
+}
+
+/*
+ * A user without rights reads a file that does not fit, also by advice and without waiting:
+ * the right bytes, no more pages than the administrator gave, and no setting changes.
+ */
+TEST_F_TIMEOUT(setcache_life, a_user_without_rights, 120)
+{
+	static const char * const files[] = { "mode", "policy", "numa", "size_mib", "stats/hits" };
+	long evicted = setcache_stat("fills");
+	char path[128];
+	unsigned int i;
+	pid_t pid;
+	int fd;
+
+	ASSERT_EQ(0, fchmod(self->random_fd, 0644));
+	ASSERT_EQ(0, chmod(SETCACHE_MOUNT, 0755));
+	pid = fork();
+	if (!pid) {
+		if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+			_exit(2);
+		fd = open(self->setup.file, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM))
+			_exit(3);
+		for (i = 0; i < 3; i++)
+			if (wrong(fd, self->buf, 0, MANY, 16, 1) ||
+			    wrong(fd, self->buf, 0, MANY, 1, 1))
+				_exit(4);
+		for (i = 0; i < ARRAY_SIZE(files); i++) {
+			snprintf(path, sizeof(path), MCUBE_SETCACHE "%s", files[i]);
+			if (mcube_write(path, "1") != -EACCES)
+				_exit(5 + i);
+		}
+		if (open(self->setup.file, O_RDWR) >= 0 || setcache_ways_in_use() >= 0)
+			_exit(10);
+		_exit(0);
+	}
+	EXPECT_TRUE(child_ended_well(pid));
+	/* Pages have replaced each other in the memory that the sets had. */
+	EXPECT_LT(2 * (long)MANY, setcache_stat("fills") - evicted);
+	EXPECT_EQ(256, setcache_stat("pages"));
+	EXPECT_EQ(1, mcube_read_num(MCUBE_SETCACHE "size_mib"));
+	EXPECT_EQ(0, setcache_ways_in_use());
 }
 
 /* Read until killed. */
