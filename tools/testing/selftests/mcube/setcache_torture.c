@@ -2,11 +2,11 @@
 /*
  * No read returns data older than a write that was complete when the read began.
  *
- * Processes write pages with stamps: buffered, direct, asynchronous direct, through a
- * mapping.  A process truncates, punches, zeroes and collapses.  Others read through
- * page sets, also by io_uring and without waiting, through the page cache, and through a
- * mapping.  One drops caches and changes the advice, the mode, the policy, the use of
- * nodes and the size, and unloads the module.
+ * Processes write pages with stamps: buffered, direct, asynchronous direct, through a mapping.
+ * A process truncates, punches, zeroes and collapses, and shares blocks with other files.
+ * Others read through page sets, also by io_uring and without waiting, with advice that
+ * changes, through the page cache, and through a mapping.  One drops caches and changes the
+ * advice, the mode, the policy, the use of nodes and the size, and unloads the module.
  *
  * The same load has to find old data where a hook is left out (CONFIG_MCUBE_SETCACHE_BREAK).
  *
@@ -44,10 +44,11 @@ struct torture {
 	atomic_uint shifts;	/* odd while pages are in wrong places */
 	atomic_uint half;	/* 0 or 1: half of the file that is written directly */
 	atomic_ulong reads, stale, broken;
-	atomic_ulong hits, fills, later;	/* of modules that are gone */
+	atomic_ulong hits, fills, later, messages;	/* of modules that are gone */
 	atomic_uint stop;
 	char path[160];
 	bool file;		/* no block device */
+	bool shares;		/* files can share blocks */
 	bool async;		/* with asynchronous direct writes */
 	bool slow;		/* direct writes alone, which begin long before they write */
 };
@@ -55,7 +56,7 @@ struct torture {
 /* The descriptors and buffers of a process. */
 struct worker {
 	struct torture *t;
-	int fd, random_fd, direct_fd, source_fd;
+	int fd, random_fd, direct_fd, source_fd, clone_fd, hole_fd;
 	char *buf, *map, *source;
 	aio_context_t aio;
 	struct ring ring;
@@ -67,9 +68,20 @@ static unsigned int draw(struct worker *w, unsigned int below)
 	return mcube_random(&w->seed) % below;
 }
 
-static bool open_worker(struct worker *w, struct torture *t, unsigned int number)
+/* A file without a name. */
+static int open_file(const char *name, unsigned int number)
 {
 	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), SETCACHE_MOUNT "/%s%u", name, number);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	unlink(path);
+	return fd;
+}
+
+static bool open_worker(struct worker *w, struct torture *t, unsigned int number)
+{
 
 	*w = (struct worker){ .t = t, .seed = number * 7919 + 1 };
 	w->fd = open(t->path, O_RDWR | O_CLOEXEC);
@@ -78,12 +90,13 @@ static bool open_worker(struct worker *w, struct torture *t, unsigned int number
 	w->buf = mmap(NULL, (MAX_PAGES + 1) * PAGE_SIZE_, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	w->map = mmap(NULL, PAGES * PAGE_SIZE_, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
-	snprintf(path, sizeof(path), SETCACHE_MOUNT "/source%u", number);
-	w->source_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	unlink(path);
+	w->source_fd = open_file("source", number);
+	w->clone_fd = open_file("clone", number);
+	w->hole_fd = open_file("hole", number);
 	w->source = mmap(NULL, MAX_PAGES * PAGE_SIZE_, PROT_READ, MAP_SHARED, w->source_fd, 0);
 	return w->source != MAP_FAILED && w->fd >= 0 && w->random_fd >= 0 && w->direct_fd >= 0 &&
-	       w->buf != MAP_FAILED && w->map != MAP_FAILED &&
+	       w->buf != MAP_FAILED && w->map != MAP_FAILED && w->clone_fd >= 0 &&
+	       !ftruncate(w->hole_fd, PAGES * PAGE_SIZE_) &&
 	       !posix_fadvise(w->random_fd, 0, 0, POSIX_FADV_RANDOM) &&
 	       !syscall(SYS_io_setup, 4, &w->aio) && !ring_open(&w->ring);
 }
@@ -209,11 +222,24 @@ static void end_zeros(struct torture *t, unsigned int first, unsigned int nr)
 		stamp_end(&t->page[first + nr]);
 }
 
+/*
+ * Zeros from another file, which has a hole there.  All blocks of the file are shared with a
+ * third file before, so that later writes go to other blocks.
+ */
+static int share_blocks(struct worker *w, off_t pos, off_t len)
+{
+	struct file_clone_range range = {
+		.src_fd = w->hole_fd, .src_offset = pos, .src_length = len, .dest_offset = pos,
+	};
+
+	return ioctl(w->clone_fd, FICLONE, w->fd) || ioctl(w->fd, FICLONERANGE, &range);
+}
+
 /* Zeros by one of many ways. */
 static void zero_pages(struct worker *w)
 {
 	struct torture *t = w->t;
-	unsigned int how = draw(w, t->file ? 5 : 1), first = draw(w, PAGES);
+	unsigned int how = draw(w, t->file ? 5 + t->shares : 1), first = draw(w, PAGES);
 	unsigned int nr = 1 + draw(w, draw(w, 2) ? 4 : PAGES);
 	uint64_t range[2];
 	off_t pos, len;
@@ -238,6 +264,8 @@ static void zero_pages(struct worker *w)
 		bad = fallocate(w->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pos, len);
 	} else if (how == 2) {
 		bad = fallocate(w->fd, FALLOC_FL_ZERO_RANGE, pos, len);
+	} else if (how == 5) {
+		bad = share_blocks(w, pos, len);
 	} else if (first + nr < PAGES) {
 		atomic_fetch_add(&t->shifts, 1);
 		if (how == 3)
@@ -297,6 +325,9 @@ static void read_pages(struct worker *w)
 	pos = first * PAGE_SIZE_ + from;
 	len = nr * PAGE_SIZE_ - from;
 	iov = (struct iovec){ .iov_base = w->buf, .iov_len = len };
+	if (!t->slow && !draw(w, 64))
+		posix_fadvise(w->random_fd, 0, 0,
+			      draw(w, 16) ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
 	for (i = 0; i < nr; i++)
 		done[i] = atomic_load(&t->page[first + i].done);
 	shifts = atomic_load(&t->shifts);
@@ -322,11 +353,12 @@ static void read_pages(struct worker *w)
 static void count(struct torture *t)
 {
 	long hits = setcache_stat("hits"), fills = setcache_stat("fills");
-	long later = setcache_stat("async");
+	long later = setcache_stat("async"), messages = setcache_stat("messages");
 
 	atomic_fetch_add(&t->hits, hits < 0 ? 0 : hits);
 	atomic_fetch_add(&t->fills, fills < 0 ? 0 : fills);
 	atomic_fetch_add(&t->later, later < 0 ? 0 : later);
+	atomic_fetch_add(&t->messages, messages < 0 ? 0 : messages);
 }
 
 static void reload(struct torture *t)
@@ -442,6 +474,7 @@ static struct torture *share(const struct setcache_setup *s, enum setcache_place
 		return NULL;
 	snprintf(t->path, sizeof(t->path), "%s", s->file);
 	t->file = place != ON_BLOCK_DEVICE;
+	t->shares = place == ON_XFS;
 	t->async = async;
 	if (mcube_write(MCUBE_SETCACHE "size_mib", "1") ||
 	    mcube_write(MCUBE_SETCACHE "mode", "random"))
@@ -481,7 +514,10 @@ FIXTURE_TEARDOWN_PARENT(setcache_torture)
 TEST_F_TIMEOUT(setcache_torture, no_stale_data, 600)
 {
 	unsigned long reads = mcube_env("MCUBE_SETCACHE_READS", 400000);
+	bool nodes = mcube_max_node() > 0;
 
+	/* A short run may not come to it by chance. */
+	ASSERT_EQ(0, mcube_write(MCUBE_SETCACHE "numa", nodes ? "message" : "interleave"));
 	EXPECT_EQ(0, run(self->t, reads, 500, false));
 	EXPECT_EQ(0, atomic_load(&self->t->stale));
 	EXPECT_EQ(0, atomic_load(&self->t->broken));
@@ -496,6 +532,7 @@ TEST_F_TIMEOUT(setcache_torture, no_stale_data, 600)
 	EXPECT_LT(reads / 20, atomic_load(&self->t->hits));
 	EXPECT_LT(reads / 100, atomic_load(&self->t->fills));
 	EXPECT_LT(reads / 1000, atomic_load(&self->t->later));
+	EXPECT_EQ(nodes, !!atomic_load(&self->t->messages));
 }
 
 /*
