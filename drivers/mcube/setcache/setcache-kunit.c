@@ -4,9 +4,9 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Tests the homes of sets as compiled into the kernel (the user-space tests run much longer).
- * The suite is a part of the module, as no other module can link to these functions.  It runs
- * when the module is loaded, with page sets off.
+ * Tests sets, their policies and their homes as compiled into the kernel (the user-space tests
+ * run much longer).  The suite is a part of the module, as no other module can link to these
+ * functions.  It runs when the module is loaded, with page sets off.
  */
 
 #include <kunit/test.h>
@@ -162,7 +162,109 @@ static void bundles_are_in_order(struct kunit *test)
 	}
 }
 
+static struct setcache_set *begin_set(struct kunit *test)
+{
+	struct home_test *t = test->priv;
+
+	setcache_set_init(&t->set[0]);
+	return &t->set[0];
+}
+
+/* A reference to a page; a miss brings it in.  True if it is a hit. */
+static bool reference(struct kunit *test, struct setcache_set *set, u64 index,
+		      enum setcache_policy policy)
+{
+	struct setcache_key key = setcache_key(5, 1, index);
+	int got = setcache_set_get(set, &key, policy);
+	unsigned int way;
+
+	if (got >= 0) {
+		setcache_set_put(set, got);
+		return true;
+	}
+	KUNIT_ASSERT_EQ(test, setcache_set_reserve(set, &key, policy, &way), SETCACHE_RESERVED);
+	KUNIT_ASSERT_TRUE(test, setcache_set_publish(set, way));
+	setcache_set_put(set, way);
+	return false;
+}
+
+static void a_set_holds_its_ways(struct kunit *test)
+{
+	static const struct setcache_range all = {
+		.cookie_last = U64_MAX, .index_last = U64_MAX,
+	};
+	struct setcache_set *set;
+	enum setcache_policy p;
+	u64 i;
+
+	for (p = 0; p < SETCACHE_NR_POLICIES; p++) {
+		set = begin_set(test);
+		for (i = 0; i < SETCACHE_WAYS; i++)
+			KUNIT_EXPECT_FALSE(test, reference(test, set, i, p));
+		for (i = 0; i < SETCACHE_WAYS; i++)
+			KUNIT_EXPECT_TRUE(test, reference(test, set, i, p));
+		/* One more: one goes. */
+		KUNIT_EXPECT_FALSE(test, reference(test, set, i, p));
+		KUNIT_EXPECT_TRUE(test, reference(test, set, i, p));
+		KUNIT_EXPECT_EQ(test, setcache_set_resident(set), SETCACHE_ALL);
+		KUNIT_EXPECT_FALSE(test, setcache_set_is_idle(set));
+		KUNIT_EXPECT_EQ(test, setcache_set_kill_range(set, &all), SETCACHE_WAYS);
+		KUNIT_EXPECT_TRUE(test, setcache_set_is_idle(set));
+	}
+}
+
+/* A page that is killed while it is filled, or in use, leaves its way with the last pin. */
+static void a_killed_page_is_not_published(struct kunit *test)
+{
+	struct setcache_key key = setcache_key(5, 1, 1);
+	struct setcache_set *set = begin_set(test);
+	unsigned int way;
+	int got;
+
+	KUNIT_ASSERT_EQ(test, setcache_set_reserve(set, &key, SETCACHE_LRU, &way),
+			SETCACHE_RESERVED);
+	KUNIT_EXPECT_TRUE(test, setcache_set_kill(set, &key));
+	KUNIT_EXPECT_FALSE(test, setcache_set_publish(set, way));
+	KUNIT_EXPECT_EQ(test, setcache_set_state(set, way), SETCACHE_DOOMED);
+	KUNIT_EXPECT_EQ(test, setcache_set_get(set, &key, SETCACHE_LRU), -1);
+	setcache_set_put(set, way);
+	KUNIT_EXPECT_EQ(test, setcache_set_state(set, way), SETCACHE_FREE);
+
+	reference(test, set, 1, SETCACHE_LRU);
+	got = setcache_set_get(set, &key, SETCACHE_LRU);
+	KUNIT_ASSERT_GE(test, got, 0);
+	KUNIT_EXPECT_TRUE(test, setcache_set_kill(set, &key));
+	KUNIT_EXPECT_FALSE(test, setcache_set_is_free(set, got));
+	setcache_set_put(set, got);
+	KUNIT_EXPECT_TRUE(test, setcache_set_is_free(set, got));
+}
+
+/* Pages that are used once come by; two others are used all the time before. */
+static void policies_choose_the_victim(struct kunit *test)
+{
+	struct setcache_set *set;
+	enum setcache_policy p;
+	unsigned int i;
+
+	for (p = 0; p < SETCACHE_NR_POLICIES; p++) {
+		set = begin_set(test);
+		for (i = 0; i < 4; i++) {
+			reference(test, set, 0, p);
+			reference(test, set, 1, p);
+		}
+		for (i = 0; i < SETCACHE_WAYS; i++)
+			reference(test, set, 100 + i, p);
+		/* LRU alone forgets them; all keep what came last. */
+		KUNIT_EXPECT_TRUE(test, reference(test, set, 100 + i - 1, p));
+		KUNIT_EXPECT_EQ(test, reference(test, set, 0, p), p != SETCACHE_LRU);
+		KUNIT_EXPECT_EQ(test, reference(test, set, 1, p), p != SETCACHE_LRU);
+	}
+}
+
 static struct kunit_case setcache_cases[] = {
+	KUNIT_CASE(a_set_holds_its_ways),
+	KUNIT_CASE(a_killed_page_is_not_published),
+	KUNIT_CASE(policies_choose_the_victim),
 	KUNIT_CASE(no_page_leaves_its_home),
 	KUNIT_CASE(the_hash_names_the_home),
 	KUNIT_CASE(bundles_are_in_order),
