@@ -40,13 +40,13 @@ static const char * const why_names[] = {
 /**
  * struct table - a file
  * @ops: functions of this file's readers.
- * @head: the names of the columns.
+ * @columns: their names; the last one is NULL.
  * @lines: tells how many lines a target has.
  * @show: prints a line of a target.
  */
 struct table {
-	struct seq_operations ops;
-	const char *head;
+	const struct seq_operations ops;
+	const char * const *columns;
 	u32 (*lines)(const struct rocs_target *t);
 	void (*show)(struct seq_file *m, const struct rocs_target *t, u32 line);
 };
@@ -101,15 +101,24 @@ static void stop(struct seq_file *m, void *v)
 static int show(struct seq_file *m, void *v)
 {
 	const struct table *table = table_of(m);
+	const char * const *name;
 
-	if (at.target)
+	if (at.target) {
 		table->show(m, at.target, at.line);
-	else
-		seq_puts(m, table->head);
+		return 0;
+	}
+	for (name = table->columns; *name; name++)
+		seq_printf(m, "%s%c", *name, name[1] ? ' ' : '\n');
 	return 0;
 }
 
 #define TABLE_OPS { .start = start, .next = next, .stop = stop, .show = show }
+
+static const char * const target_columns[] = {
+	"pid", "why", "state", "windows", "stack", "mapped", "in", "gain_1024", "searches",
+	"rollbacks", "phases", "period", "threads", "cycles", "instructions", "refs", "misses",
+	"step", "moved", "comm", NULL
+};
 
 static u32 one_line(const struct rocs_target *t)
 {
@@ -132,9 +141,13 @@ static void show_target(struct seq_file *m, const struct rocs_target *t, u32 lin
 
 static const struct table targets = {
 	.ops = TABLE_OPS,
-	.head = "pid why state windows stack mapped in gain_1024 searches rollbacks phases period threads cycles instructions refs misses step moved comm\n",
+	.columns = target_columns,
 	.lines = one_line,
 	.show = show_target,
+};
+
+static const char * const profile_columns[] = {
+	"pid", "address", "samples", "misses", "rate_65536", "mapped", NULL
 };
 
 static u32 stack_lines(const struct rocs_target *t)
@@ -152,9 +165,13 @@ static void show_page(struct seq_file *m, const struct rocs_target *t, u32 line)
 
 static const struct table profile = {
 	.ops = TABLE_OPS,
-	.head = "pid address samples misses rate_65536 mapped\n",
+	.columns = profile_columns,
 	.lines = stack_lines,
 	.show = show_page,
+};
+
+static const char * const search_columns[] = {
+	"pid", "index", "score_1073741824", "times", NULL
 };
 
 static u32 search_lines(const struct rocs_target *t)
@@ -171,7 +188,7 @@ static void show_point(struct seq_file *m, const struct rocs_target *t, u32 line
 
 static const struct table search = {
 	.ops = TABLE_OPS,
-	.head = "pid index score_1073741824 times\n",
+	.columns = search_columns,
 	.lines = search_lines,
 	.show = show_point,
 };

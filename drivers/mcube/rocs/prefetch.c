@@ -64,6 +64,7 @@ struct switches {
 static const struct switches intel = {
 	.msr = MSR_MISC_FEATURE_CONTROL, .off = 0xf, .of_core = true,
 };
+
 static const struct switches amd = { .msr = 0xc0000108, .off = 0x2f };
 
 static const struct x86_cpu_id models[] = {

@@ -62,7 +62,8 @@ def report():
     path = lab.save("rocs", {
         "kind": "simulated", "qemu": lab.qemu_version(), "guests": guests, "cpu": CPU,
         "machines": {o["machine"]: Model(o["machine"]).description for o in guests.values()},
-        "paper": loads.PAPER, "linear": loads.LINEAR}, rows, {k: round(v, 5) for k, v in summary.items()})
+        "paper": loads.PAPER, "linear": loads.LINEAR},
+        rows, {k: round(v, 5) for k, v in summary.items()})
     print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
     return path
 

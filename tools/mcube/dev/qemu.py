@@ -146,7 +146,8 @@ class Guest:
         # guest CPUs run in parallel, needed half a minute for it on a busy host; after that
         # time ACPI aborts a loop, and devices have no interrupt. q35 has a table instead.
         out = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
-               "-display", "none", "-machine", ("q35" if self.multi else "pc") + low, "-cpu", self.cpu,
+               "-display", "none", "-machine", ("q35" if self.multi else "pc") + low,
+               "-cpu", self.cpu,
                *(self.model.arguments(self, mib, work) if self.model else ()),
                "-kernel", str(self.kernel), "-initrd", str(work / "initramfs.cpio"),
                "-append", self.cmdline(),

@@ -358,20 +358,21 @@ def rocs(data):
                 "search costs beyond that of the linear one;\n*window*: the same by scores of "
                 "single windows; *polluters*: share of the pages that moved.",
                 table(rows["loads"], {
-                    "machine": "machine", "load": "load", "pages": lambda r: share(r, "truth", "pages"),
+                    "machine": "machine", "load": "load",
+                    "pages": lambda r: share(r, "truth", "pages"),
                     "rank corr": lambda r: f"{share(r, 'truth', 'rank_corr'):.3f}",
                     "limit": lambda r: f"{share(r, 'truth', 'rank_corr_limit'):.3f}",
                     "overhead": percent("overhead"), "gap": percent("search_gap"),
                     "window": percent("window_gap"),
                     "polluters": lambda r: f"{r['mapped'] / r['stack']:.0%}"})]
         paper, linear = data["parameters"]["paper"], data["parameters"]["linear"]
-        out += ["Beside the paper's Table 3 and Figures 8 and 9, which are of another machine and of "
-                "the programs\nthemselves. The profile of the columns *rank corr* and *overhead* has "
-                f"``budget`` {linear['budget']} and\n``profile_windows`` "
+        out += ["Beside the paper's Table 3 and Figures 8 and 9, which are of another machine and "
+                "of the programs\nthemselves. The profile of the columns *rank corr* and "
+                f"*overhead* has ``budget`` {linear['budget']} and\n``profile_windows`` "
                 f"{linear['profile_windows']}, six times the samples of the default.",
                 table([{"what": what, "here": data["summary"][key], "paper": paper[key]}
                        for key, what in ROCS_PAPER.items() if key in data["summary"]],
-                      {"what": "", "here": percent("here"), "paper": percent("paper")})]
+                      {"what": "what", "here": percent("here"), "paper": percent("paper")})]
     if rows["programs"]:
         out += ["``--part programs``: programs of Debian packages, for an instruction. A program "
                 "that misses less\nthan once in 1000 instructions is left alone.",

@@ -51,7 +51,8 @@ def target(row):
     n = {k: int(v) for k, v in row.items() if re.fullmatch(r"-?\d+", v) and k != "comm"}
     return {"pid": n["pid"], "comm": debugfs.unescape(row["comm"]), "why": row["why"],
             "state": row["state"], "stack": n["stack"], "step": n["step"] or None,
-            "moved": n["moved"], "mapped": n["mapped"], "in": n["in"], "gain": n["gain_1024"] / GAIN_ONE,
+            "moved": n["moved"], "mapped": n["mapped"], "in": n["in"],
+            "gain": n["gain_1024"] / GAIN_ONE,
             "searches": n["searches"], "rollbacks": n["rollbacks"], "phases": n["phases"],
             "windows": n["windows"], "threads": n["threads"], "period": n["period"],
             "ipc": ratio(n["instructions"], n["cycles"]),

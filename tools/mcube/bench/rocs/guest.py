@@ -164,4 +164,5 @@ def read_held(base):
     targets = table(at("targets"))
     points = [Point(int(p["index"]), int(p["score_1073741824"]), int(p["times"]))
               for p in table(at("search"))]
-    return Held(marks[0][1], states, load.end, targets[-1] if targets else {}, sorted(points), stats)
+    return Held(marks[0][1], states, load.end, targets[-1] if targets else {}, sorted(points),
+                stats)

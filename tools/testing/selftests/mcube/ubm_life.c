@@ -79,6 +79,30 @@ static int read_anew(void *file)
 	return ret ? -ret : read_twice(file);
 }
 
+/* Until it is killed. */
+static int read_on(void *file)
+{
+	int ret;
+
+	do {
+		ret = read_twice(file);
+	} while (!ret);
+	return ret;
+}
+
+/* A work item makes domains, so the cgroups have to be there until it has had its turn. */
+static bool await_domains(long nr)
+{
+	double end = mcube_now() + 120;
+
+	while (ubm_stat("domains") < nr) {
+		if (mcube_now() > end)
+			return false;
+		usleep(10000);
+	}
+	return true;
+}
+
 static pid_t start_toggling(long delay)
 {
 	pid_t pid = fork();
@@ -175,9 +199,12 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		ASSERT_EQ(0, ubm_cgroup(path[i], LIMIT_MIB, 0));
 	}
 	for (i = 0; i < MANY; i++)
-		pid[i] = ubm_start(path[i], read_twice, self->many[i]);
+		pid[i] = ubm_start(path[i], read_on, self->many[i]);
+	EXPECT_TRUE(await_domains(before + MANY));
 	for (i = 0; i < MANY; i++) {
-		EXPECT_EQ(0, ubm_finish(pid[i]));
+		/* It has met no error. */
+		EXPECT_EQ(0, waitpid(pid[i], NULL, WNOHANG));
+		stop(pid[i]);
 		EXPECT_EQ(0, unlink(self->many[i]));
 		EXPECT_EQ(0, ubm_rmdir(path[i]));
 	}
@@ -213,6 +240,7 @@ static int fail_workers(const char *on)
 TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
 {
 	long domains = ubm_stat("domains"), failed = ubm_stat("no_memory");
+	double end = mcube_now() + 120;
 
 	if (!mcube_exists("/sys/kernel/debug/failslab") || !mcube_exists(MCUBE_FAIL))
 		SKIP(return, "no CONFIG_FAILSLAB");
@@ -221,7 +249,8 @@ TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
 	mcube_faults("100");
 	EXPECT_LT(0, fail_workers("1"));
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
-	usleep(200000);
+	while (ubm_stat("no_memory") == failed && mcube_now() < end)
+		usleep(10000);
 	EXPECT_LT(failed, ubm_stat("no_memory"));
 	/* Not once for each page: the cgroup waits a second. */
 	EXPECT_GE(failed + 20, ubm_stat("no_memory"));
@@ -230,8 +259,7 @@ TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
 	EXPECT_LT(0, fail_workers("0"));
 	sleep(2);
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
-	usleep(200000);
-	EXPECT_LT(domains, ubm_stat("domains"));
+	EXPECT_TRUE(await_domains(domains + 1));
 }
 
 /* A file system goes while UBM knows its files. */
