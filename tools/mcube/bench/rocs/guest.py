@@ -139,11 +139,12 @@ class Held(NamedTuple):
     stats: dict         # counters of ROCS
 
     def of(self, state):
-        """Counts of the last stay in a state, without the line in which it began."""
-        for s, lines in reversed(self.states):
-            if s == state:
-                return total(lines[1:])
-        raise Failure(f"ROCS was never in the state '{state}'", "look at the files *.marks")
+        """Counts of all stays in a state, without the lines in which they began."""
+        lines = [x for s, each in self.states if s == state for x in each[1:]]
+        if not lines:
+            raise Failure(f"ROCS was too short in the state '{state}'",
+                          "look at the files *.marks")
+        return total(lines)
 
     def reached(self, state):
         """Whether the plan was ever in a state."""
