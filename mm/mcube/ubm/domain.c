@@ -22,6 +22,12 @@
  * the parent of the cgroup, as struct mem_cgroup itself is, so that it takes
  * nothing of the limit that the cgroup reclaims for.
  *
+ * A domain is as large as its page cache was then.  A cgroup may have reclaimed for
+ * the first time while nearly all of its memory was anonymous, or its limit may be
+ * raised.  So a domain is removed when its page cache would make it OUTGROWN times as
+ * large, and the next reclaim makes another domain.  That happens a few times at most:
+ * a domain never gets smaller.
+ *
  * References are noted only while the domain reclaims, see
  * mcube_ubm_domain_idle(): if all pages fit, nothing has to be chosen.
  */
@@ -56,6 +62,9 @@
 /* Memory cgroups that may ask for a domain at the same time. */
 #define REQUESTS	64
 
+/* A domain that would be so many times as large is made anew. */
+#define OUTGROWN	4
+
 /* Bounds of what a CPU may note by itself, in pages. */
 #define QUANTUM_MIN	16UL
 #define QUANTUM_MAX	256UL
@@ -87,6 +96,10 @@ struct request {
 
 /* By id, so that memory cgroups rarely wait for each other. */
 static struct request requests[REQUESTS];
+
+static void make_wanted(struct work_struct *work);
+
+static DECLARE_WORK(make_work, make_wanted);
 
 static struct mcube_ubm_domain __rcu **place_of(struct mem_cgroup *memcg)
 {
@@ -165,6 +178,10 @@ void mcube_ubm_domain_resized(struct mcube_ubm_domain *d, unsigned long capacity
 	WRITE_ONCE(d->patience,
 		   min(capacity, (unsigned long)S32_MAX) * MCUBE_UBM_IDLE_CACHES);
 	WRITE_ONCE(d->quantum, clamp(capacity / 64, QUANTUM_MIN, QUANTUM_MAX));
+	if (!d->outgrown && mcube_ubm_core_bytes(capacity) / OUTGROWN > d->bytes) {
+		WRITE_ONCE(d->outgrown, true);
+		queue_work(system_unbound_wq, &make_work);
+	}
 }
 
 static void free_now(struct mcube_ubm_domain *d)
@@ -185,13 +202,14 @@ static struct mcube_ubm_domain *alloc_domain(struct mem_cgroup *memcg)
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
 	static const struct mcube_ubm_tuning untuned = MCUBE_UBM_TUNING_DEFAULT;
 	unsigned long capacity = mcube_ubm_domain_capacity(memcg);
+	size_t bytes = mcube_ubm_core_bytes(capacity);
 	struct mem_cgroup *payer = memcg ? parent_mem_cgroup(memcg) : NULL;
 	struct mem_cgroup *before = set_active_memcg(payer);
 	struct mcube_ubm_domain *d = kzalloc(sizeof(*d), gfp);
 
 	if (d) {
 		d->cpu = alloc_percpu_gfp(struct mcube_ubm_cpu, gfp);
-		d->core = kvzalloc(mcube_ubm_core_bytes(capacity), gfp);
+		d->core = kvzalloc(bytes, gfp);
 	}
 	set_active_memcg(before);
 	if (!d || !d->cpu || !d->core) {
@@ -202,6 +220,7 @@ static struct mcube_ubm_domain *alloc_domain(struct mem_cgroup *memcg)
 	spin_lock_init(&d->lock);
 	d->memcg = memcg;
 	d->reclaimed = jiffies;
+	d->bytes = bytes;
 	mcube_ubm_core_init(d->core, capacity, &untuned);
 	mcube_ubm_domain_resized(d, capacity);
 	return d;
@@ -261,11 +280,24 @@ static bool make_for(int id)
 	return !ret;
 }
 
+static void remove_outgrown(void)
+{
+	struct mcube_ubm_domain *d, *next;
+
+	mutex_lock(&mcube_ubm_domains_lock);
+	list_for_each_entry_safe(d, next, &mcube_ubm_domains, node) {
+		if (READ_ONCE(d->outgrown))
+			remove_domain(d);
+	}
+	mutex_unlock(&mcube_ubm_domains_lock);
+}
+
 static void make_wanted(struct work_struct *work)
 {
 	struct request *request;
 	int id;
 
+	remove_outgrown();
 	for (request = requests; request < requests + REQUESTS; request++) {
 		id = atomic_read(&request->wanted);
 		if (!id)
@@ -278,8 +310,6 @@ static void make_wanted(struct work_struct *work)
 		atomic_set(&request->wanted, 0);
 	}
 }
-
-static DECLARE_WORK(make_work, make_wanted);
 
 /**
  * mcube_ubm_domain_want() - a memory cgroup without a domain reclaims

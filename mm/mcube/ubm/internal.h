@@ -100,6 +100,8 @@ struct mcube_ubm_cpu {
  * @quiet: pages that were noted since @reclaimed.
  * @patience: so many of these, and nothing is noted until reclaim comes by.
  * @quantum: pages that a CPU may note before it tells the core.
+ * @outgrown: the page cache is too large for @core by now.
+ * @bytes: size of @core.
  * @lock: protects what @core points to.  Taken for bounded work: a note, or a
  *        balance over the histograms.
  * @core: the policy.
@@ -117,6 +119,8 @@ struct mcube_ubm_domain {
 	u32 quiet;
 	u32 patience;
 	u32 quantum;
+	bool outgrown;
+	size_t bytes;
 	struct mcube_ubm_core *core;
 
 	spinlock_t lock ____cacheline_aligned_in_smp;

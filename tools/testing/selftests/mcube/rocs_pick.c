@@ -100,12 +100,27 @@ static pid_t spinner_without_leader(void)
 	pthread_exit(NULL);
 }
 
-static bool become_targets(const pid_t *pid, unsigned int nr, struct rocs_line *line)
+static void end_spinners(FIXTURE_DATA(rocs_pick) *self)
 {
-	while (nr--)
-		if (!rocs_await_target(pid[nr], line))
-			return false;
-	return true;
+	unsigned int i;
+
+	for (i = 0; i < PLACES + 1; i++)
+		end_spinner(&self->spinner[i]);
+}
+
+/* Windows never end, and no target has to make room for ten looks. */
+static void take_all_places(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_pick) *self)
+{
+	unsigned int i;
+
+	ASSERT_EQ(0, rocs_freeze());
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
+	for (i = 0; i < PLACES; i++) {
+		self->spinner[i] = spinner();
+		ASSERT_LT(0, self->spinner[i]);
+	}
+	for (i = 0; i < PLACES; i++)
+		ASSERT_TRUE(rocs_await_target(self->spinner[i], &self->line));
 }
 
 /* A puppet becomes a target for the reason that it is busy. */
@@ -142,42 +157,24 @@ TEST_F_TIMEOUT(rocs_pick, one_memory_of_many, 300)
 	}
 	puppet_comes_on(_metadata, self);
 	EXPECT_EQ(1, rocs_targets());
-	for (i = 0; i < PLACES + 1; i++)
-		end_spinner(&self->spinner[i]);
+	end_spinners(self);
 }
 
 /* Targets without windows make room, after a while. */
 TEST_F_TIMEOUT(rocs_pick, targets_without_windows, 300)
 {
-	unsigned int i;
-
-	ASSERT_EQ(0, rocs_freeze());
-	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
-	for (i = 0; i < PLACES; i++) {
-		self->spinner[i] = spinner();
-		ASSERT_LT(0, self->spinner[i]);
-	}
-	ASSERT_TRUE(become_targets(self->spinner, PLACES, &self->line));
+	take_all_places(_metadata, self);
 	puppet_comes_on(_metadata, self);
-	for (i = 0; i < PLACES; i++)
-		end_spinner(&self->spinner[i]);
+	end_spinners(self);
 }
 
 /* A chosen process takes a place; a chosen process that has ended takes none. */
 TEST_F_TIMEOUT(rocs_pick, chosen_when_all_places_are_taken, 300)
 {
-	unsigned int i;
 	pid_t zombie;
 	long before;
 
-	/* Windows never end, and no target has to make room by itself for ten looks. */
-	ASSERT_EQ(0, rocs_freeze());
-	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
-	for (i = 0; i < PLACES; i++) {
-		self->spinner[i] = spinner();
-		ASSERT_LT(0, self->spinner[i]);
-	}
-	ASSERT_TRUE(become_targets(self->spinner, PLACES, &self->line));
+	take_all_places(_metadata, self);
 	zombie = fork();
 	ASSERT_LE(0, zombie);
 	if (!zombie)
@@ -194,8 +191,7 @@ TEST_F_TIMEOUT(rocs_pick, chosen_when_all_places_are_taken, 300)
 	ASSERT_EQ(0, rocs_choose(self->spinner[PLACES]));
 	ASSERT_TRUE(rocs_await_target(self->spinner[PLACES], &self->line));
 	EXPECT_STREQ("pid", self->line.why);
-	for (i = 0; i < PLACES + 1; i++)
-		end_spinner(&self->spinner[i]);
+	end_spinners(self);
 }
 
 /* While a process is profiled, hardware prefetchers are off for all. */

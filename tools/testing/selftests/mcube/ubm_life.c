@@ -23,6 +23,8 @@
 #define FILE_MIB	6L
 #define ROUNDS		25
 #define MANY		8
+#define GROWN_MIB	32L	/* the limit grows, and so does the file */
+#define GROWN_FILE_MIB	40L
 
 FIXTURE(ubm_life) {
 	struct ubm_setup setup;
@@ -209,6 +211,40 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		EXPECT_EQ(0, ubm_rmdir(path[i]));
 	}
 	EXPECT_EQ(MANY, ubm_stat("domains") - before);
+}
+
+static int read_grown(void *file)
+{
+	int ret;
+
+	do {
+		ret = ubm_read_once(file, UBM_PAGES(GROWN_FILE_MIB));
+	} while (!ret);
+	return ret;
+}
+
+/* A domain of a page cache that was small gives way to a larger one. */
+TEST_F_TIMEOUT(ubm_life, limit_grows, 300)
+{
+	long before = ubm_stat("domains");
+	char file[192];
+	pid_t pid;
+
+	snprintf(file, sizeof(file), "%s/mcube-hole-grown", self->setup.dir);
+	ASSERT_EQ(0, mcube_make_hole(file, UBM_PAGES(GROWN_FILE_MIB)));
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	pid = ubm_start(UBM_CGROUP, read_grown, file);
+	EXPECT_TRUE(await_domains(before + 1));
+	EXPECT_EQ(0, mcube_write_num(UBM_CGROUP "/memory.max", GROWN_MIB << 20));
+	EXPECT_TRUE(await_domains(before + 2));
+	/* And stays: its page cache is as large as it can be. */
+	sleep(2);
+	EXPECT_GE(before + 3, ubm_stat("domains"));
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	stop(pid);
+	EXPECT_EQ(0, unlink(file));
+	EXPECT_EQ(0, ubm_rmdir(UBM_CGROUP));
 }
 
 /*
