@@ -3,6 +3,7 @@
  * Which processes ROCS makes targets, where there are more processes than places, and
  * processes that cannot be targets; and how often it profiles them.
  *
+ * All of them are in a cgroup, or other processes that happen to be busy would take part.
  * Spinners are processes that are busy and do nothing.  A process whose main thread has
  * ended goes on with its other threads.  Processes that share their memory are one target.
  */
@@ -21,6 +22,8 @@
 
 #define PLACES		16	/* ROCS_TARGETS_MAX */
 #define STACK		16384
+#define GROUP		"/mcube-rocs-pick"
+#define CGROUP		MCUBE_CGROUPS GROUP
 
 FIXTURE(rocs_pick) {
 	struct rocs_setup setup;
@@ -38,6 +41,8 @@ FIXTURE_SETUP(rocs_pick)
 	ASSERT_EQ(0, rocs_switch_on(&self->setup, ROCS_STANDIN, "1"));
 	/* Looks at all processes are a second apart; the tick has nothing else to do. */
 	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "tick_ms", "10"));
+	ASSERT_EQ(0, mcube_make_cgroup(CGROUP, "+memory"));
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "cgroup", GROUP));
 }
 
 static void end_spinner(pid_t *pid)
@@ -53,6 +58,7 @@ FIXTURE_TEARDOWN_PARENT(rocs_pick)
 {
 	mcube_write(MCUBE_ROCS "prefetch_off", "0");
 	EXPECT_EQ(0, rocs_end(&self->setup));
+	rmdir(CGROUP);
 }
 
 static int spin(void *unused)
@@ -100,6 +106,11 @@ static pid_t spinner_without_leader(void)
 	pthread_exit(NULL);
 }
 
+static int join_cgroup(pid_t pid)
+{
+	return pid < 0 ? pid : mcube_write_num(CGROUP "/cgroup.procs", pid);
+}
+
 static void end_spinners(FIXTURE_DATA(rocs_pick) *self)
 {
 	unsigned int i;
@@ -114,10 +125,9 @@ static void take_all_places(struct __test_metadata *_metadata, FIXTURE_DATA(rocs
 	unsigned int i;
 
 	ASSERT_EQ(0, rocs_freeze());
-	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
 	for (i = 0; i < PLACES; i++) {
 		self->spinner[i] = spinner();
-		ASSERT_LT(0, self->spinner[i]);
+		ASSERT_EQ(0, join_cgroup(self->spinner[i]));
 	}
 	for (i = 0; i < PLACES; i++)
 		ASSERT_TRUE(rocs_await_target(self->spinner[i], &self->line));
@@ -128,8 +138,9 @@ static void puppet_comes_on(struct __test_metadata *_metadata, FIXTURE_DATA(rocs
 {
 	self->puppet = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
 	ASSERT_NE(NULL, self->puppet);
+	ASSERT_EQ(0, join_cgroup(self->puppet->pid));
 	ASSERT_TRUE(rocs_await_target(self->puppet->pid, &self->line));
-	EXPECT_STREQ("auto", self->line.why);
+	EXPECT_STREQ("cgroup", self->line.why);
 	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
 	EXPECT_TRUE(rocs_await_gone(self->puppet->pid));
 }
@@ -150,10 +161,9 @@ TEST_F_TIMEOUT(rocs_pick, one_memory_of_many, 300)
 {
 	unsigned int i;
 
-	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "auto", "1"));
 	for (i = 0; i < PLACES + 1; i++) {
 		self->spinner[i] = spinner_with_our_memory();
-		ASSERT_LT(0, self->spinner[i]);
+		ASSERT_EQ(0, join_cgroup(self->spinner[i]));
 	}
 	puppet_comes_on(_metadata, self);
 	EXPECT_EQ(1, rocs_targets());
@@ -195,7 +205,7 @@ TEST_F_TIMEOUT(rocs_pick, chosen_when_all_places_are_taken, 300)
 }
 
 /* While a process is profiled, hardware prefetchers are off for all. */
-TEST_F_TIMEOUT(rocs_pick, prefetchers_pause_for_a_tenth_of_the_time, 120)
+TEST_F_TIMEOUT(rocs_pick, prefetchers_pause_for_a_tenth_of_the_time, 900)
 {
 	struct rocs_puppet *next = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
 	double begin, end;
