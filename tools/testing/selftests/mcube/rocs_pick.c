@@ -23,7 +23,7 @@
 #define PLACES		16	/* ROCS_TARGETS_MAX */
 #define STACK		16384
 #define GROUP		"/mcube-rocs-pick"
-#define CGROUP		MCUBE_CGROUPS GROUP
+#define CGROUP		MCUBE_CGROUPS "/mcube-rocs-pick"
 
 FIXTURE(rocs_pick) {
 	struct rocs_setup setup;
