@@ -138,13 +138,13 @@ class Held(NamedTuple):
     points: list        # Points, by pages
     stats: dict         # counters of ROCS
 
-    def of(self, state):
-        """Counts of all stays in a state, without the lines in which they began."""
+    def lines_in(self, state):
+        """Counts of each line of all stays in a state, without the lines in which they began."""
         lines = [x for s, each in self.states if s == state for x in each[1:]]
         if not lines:
             raise Failure(f"ROCS was too short in the state '{state}'",
                           "look at the files *.marks")
-        return total(lines)
+        return lines
 
     def reached(self, state):
         """Whether the plan was ever in a state."""

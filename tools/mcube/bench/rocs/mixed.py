@@ -57,7 +57,7 @@ def rows_of(name, options):
         if policy in ("rocs", "both"):
             held = guest.read_held(folder / policy)
             state = "hold" if held.reached("hold") else "watch"
-            lines = [x for s, each in held.states if s == state for x in each[1:]]
+            lines = held.lines_in(state)
         else:
             state, lines = "off", guest.read_load(folder / f"{policy}.load").lines[4:]
         counts = guest.total(lines)

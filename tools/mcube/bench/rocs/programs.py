@@ -111,7 +111,7 @@ def rows_of(name, options):
     counts = {p: guest.total(guest.read_load(folder / f"{p}.load").lines[4:])
               for p in ("off", "hop")}
     held = guest.read_held(folder / "rocs")
-    counts["rocs"] = held.of("hold" if held.reached("hold") else "watch")
+    counts["rocs"] = guest.total(held.lines_in("hold" if held.reached("hold") else "watch"))
     off = counts["off"]
     return [{"part": "programs", "machine": options["machine"], "program": options["program"],
              "counts": {p: c._asdict() for p, c in counts.items()},

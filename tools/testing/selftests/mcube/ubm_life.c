@@ -81,13 +81,19 @@ static int read_anew(void *file)
 	return ret ? -ret : read_twice(file);
 }
 
-/* Until it is killed. */
-static int read_on(void *file)
+/* A file that a process reads again and again, until it is killed. */
+struct endless {
+	const char *file;
+	size_t pages;
+};
+
+static int read_on(void *arg)
 {
+	const struct endless *e = arg;
 	int ret;
 
 	do {
-		ret = read_twice(file);
+		ret = ubm_read_once(e->file, e->pages);
 	} while (!ret);
 	return ret;
 }
@@ -188,6 +194,7 @@ TEST_F_TIMEOUT(ubm_life, toggling_and_short_lived_cgroups, 600)
 TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 {
 	long before = ubm_stat("domains");
+	struct endless e = { .pages = UBM_PAGES(FILE_MIB) };
 	char path[MANY][64];
 	pid_t pid[MANY];
 	int i;
@@ -200,8 +207,10 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		ASSERT_EQ(0, mcube_make_hole(self->many[i], UBM_PAGES(FILE_MIB)));
 		ASSERT_EQ(0, ubm_cgroup(path[i], LIMIT_MIB, 0));
 	}
-	for (i = 0; i < MANY; i++)
-		pid[i] = ubm_start(path[i], read_on, self->many[i]);
+	for (i = 0; i < MANY; i++) {
+		e.file = self->many[i];
+		pid[i] = ubm_start(path[i], read_on, &e);
+	}
 	EXPECT_TRUE(await_domains(before + MANY));
 	for (i = 0; i < MANY; i++) {
 		/* It has met no error. */
@@ -213,28 +222,19 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 	EXPECT_EQ(MANY, ubm_stat("domains") - before);
 }
 
-static int read_grown(void *file)
-{
-	int ret;
-
-	do {
-		ret = ubm_read_once(file, UBM_PAGES(GROWN_FILE_MIB));
-	} while (!ret);
-	return ret;
-}
-
 /* A domain of a page cache that was small gives way to a larger one. */
 TEST_F_TIMEOUT(ubm_life, limit_grows, 300)
 {
-	long before = ubm_stat("domains");
 	char file[192];
+	struct endless e = { .file = file, .pages = UBM_PAGES(GROWN_FILE_MIB) };
+	long before = ubm_stat("domains");
 	pid_t pid;
 
 	snprintf(file, sizeof(file), "%s/mcube-hole-grown", self->setup.dir);
-	ASSERT_EQ(0, mcube_make_hole(file, UBM_PAGES(GROWN_FILE_MIB)));
+	ASSERT_EQ(0, mcube_make_hole(file, e.pages));
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
-	pid = ubm_start(UBM_CGROUP, read_grown, file);
+	pid = ubm_start(UBM_CGROUP, read_on, &e);
 	EXPECT_TRUE(await_domains(before + 1));
 	EXPECT_EQ(0, mcube_write_num(UBM_CGROUP "/memory.max", GROWN_MIB << 20));
 	EXPECT_TRUE(await_domains(before + 2));
