@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Pure: integers only.  See detector.c for the idea.
+ * Pure: integers only.  See detector.c and runs.c for the idea.
  */
 #ifndef _MM_MCUBE_UBM_DETECTOR_H
 #define _MM_MCUBE_UBM_DETECTOR_H
@@ -101,12 +101,15 @@ struct mcube_ubm_run {
  * @next: page that the stream reads next; equal to @start if the cursor is free.
  * @began: time of its first reference.
  * @steps: number of its notes, up to 255.
+ * @went_on: its descriptor has read on from where it was, which a reader at random does
+ *           not.
  */
 struct mcube_ubm_cursor {
 	u32 start;
 	u32 next;
 	u32 began;
-	u32 steps;
+	u16 steps;
+	bool went_on;
 };
 
 /**

@@ -29,7 +29,7 @@ export SEED SCALE
 PURE	:= $(addprefix mm/mcube/,map/map.c map/parse.c map/cpuid.c alloc/bins.c		\
 		alloc/fill.c alloc/even.c alloc/choice.c srm/color_group.c srm/segment.c)				\
 	$(addprefix mm/mcube/ubm/,core.c detector.c gain.c ghost.c guard.c		\
-		partition.c table.c)							\
+		partition.c runs.c table.c)						\
 	$(addprefix drivers/mcube/,rocs/profile.c rocs/search.c rocs/phase.c		\
 		rocs/plan.c rocs/period.c setcache/set.c setcache/policy.c		\
 		setcache/table.c)
