@@ -47,6 +47,7 @@ def arguments():
                         f"{' '.join(map(str, prediction.SHARES))})")
     parser.add_argument("--repeat", type=int, default=3, help="live: runs of each "
                         "(default: %(default)s)")
+    parser.add_argument("--no-live", action="store_true", help="leave this part out")
     parser.add_argument("--no-prediction", action="store_true", help="leave this part out")
     parser.add_argument("--no-cost", action="store_true", help="leave this part out")
     parser.add_argument("--quick", action="store_true",
@@ -85,7 +86,7 @@ def run():
     traces = [] if args.no_prediction else chosen_traces(args)
     known = prediction.engines() if traces else set()
     disk = data.disk()
-    jobs = live.jobs(args, disk, ran)
+    jobs = [] if args.no_live else live.jobs(args, disk, ran)
     if traces:
         jobs += prediction.jobs(args, disk, traces, replayed)
     if not args.no_cost and set(args.policies) & set(live.STOCK):
@@ -95,8 +96,11 @@ def run():
     lab.boot_all(jobs, args.jobs)
     steps("report")
     rows = live.rows_of(args, ran)
-    live.show(rows)
-    summary = live.summarize(rows)
+    summary, png = {}, None
+    if rows:
+        live.show(rows)
+        summary = live.summarize(rows)
+        png = lab.picture(live.draw(lab.pyplot(), rows), "ubm-kernel")
     if replayed:
         replays = prediction.rows_of(traces, replayed, known)
         prediction.show(replays)
@@ -107,7 +111,6 @@ def run():
     if costs:
         cost.show(costs)
         summary |= cost.summarize(costs)
-    png = lab.picture(live.draw(lab.pyplot(), rows), "ubm-kernel")
     path = lab.save("ubm-kernel", {
         "kind": "simulated", "qemu": lab.qemu_version(), "cpu": CPU, "repeat": args.repeat,
         "policies": list(ran), "rounds": {p: guest.ROUNDS[p][0] for p in args.programs},
@@ -117,9 +120,9 @@ def run():
     print()
     lab.verdicts(summary, {k: v for k, v in TARGETS.items() if k in summary})
     print("".join(f"{k} {v:.4f}\n" for k, v in summary.items() if k not in TARGETS), end="")
-    if "ubm" not in ran:
+    if ran and "ubm" not in ran:
         print("this kernel has no UBM: no cut, no loss and no gap of UBM")
-    print(f"\nwritten: {path}\n         {png}")
+    print(f"\nwritten: {path}" + (f"\n         {png}" if png else ""))
     lab.finish(path, steps, args)
     return 0
 

@@ -45,7 +45,8 @@ struct engine {
 
 /* The engines, each in a file of its name. */
 extern const struct engine engine_lru, engine_clock, engine_twoq, engine_arc, engine_lirs,
-	engine_opt, engine_ubm, engine_due, engine_sa_lru, engine_sa_lfu, engine_sa_nrlfu,
+	engine_opt, engine_classic, engine_mglru, engine_ubm, engine_ubm_classic,
+	engine_ubm_mglru, engine_due, engine_sa_lru, engine_sa_lfu, engine_sa_nrlfu,
 	engine_sa_s3fifo;
 
 /* All engines, up to a NULL; and an engine by name, NULL if there is none. */

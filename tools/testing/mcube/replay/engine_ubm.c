@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UBM: what the kernel does with its pure units, in an LRU list of pages
+ * UBM: what the kernel does with its pure units, on lists of pages
  *
  * Copyright (C) 2026 The mcube authors
  *
@@ -9,19 +9,22 @@
  *
  *   - References are noted by chunks, as read() does it, when the trace knows files.
  *     A trace without files is noted page by page.
- *   - Proposed pages go to the end of the LRU list, once they have been read.
- *   - A held page at the end of the list goes to its front instead of leaving.
- *
+ *   - Proposed pages leave next, once they have been read.
+ *   - A held page that would leave stays, for as long as mm/mcube/ubm/reclaim.c lets it.
  *   - Nothing is noted before the cache is full when the trace knows files, as a memory
  *     cgroup has no domain before it reclaims.
  *
- * What the kernel cannot do at once is not modelled: pages that are locked or dirty, the
- * second list, and readahead.
+ * The lists are strict LRU, as in the papers, or those of the kernel, see reclaim.h.  What the
+ * kernel cannot do at once is not modelled: pages that are locked or dirty, and readahead.
  */
 #include <linux/kernel.h>
 
-#include "list.h"
+#include "reclaim.h"
 #include "ubm/core.h"
+
+/* As in mm/mcube/ubm/reclaim.c. */
+#define KEPT_FROM	3
+#define KEPT_LOOKS	1024
 
 /* Traces with files are noted as in the kernel, other traces page by page. */
 static const struct mcube_ubm_tuning by_chunk = MCUBE_UBM_TUNING_DEFAULT;
@@ -48,31 +51,83 @@ struct place {
 	u32 shift;
 };
 
+/**
+ * struct ubm - a cache
+ * @trace: what is replayed.
+ * @core: the units of the kernel.
+ * @place: the files.
+ * @lists: the pages.
+ * @file: file of the present range.
+ * @left: pages of the range to come.
+ * @verdict: what is proposed after them.
+ * @rotated: times that a page stayed as it is held.
+ * @kept: of these, since a held loop was last read.
+ * @row: of these, since reclaim came by a page that is not held.
+ */
 struct ubm {
 	const struct replay_trace *trace;
 	struct mcube_ubm_core *core;
 	struct place *place;
-	uint32_t size;
-	uint32_t used;
-	struct lists list;
-	/* Of the present range: its file, pages to come, and what is proposed after them. */
+	struct reclaim *lists;
 	uint32_t file;
 	uint32_t left;
 	struct mcube_ubm_verdict verdict;
-	uint32_t held_rotated;
-	uint32_t forced;
+	uint32_t rotated;
+	uint32_t kept;
+	uint32_t row;
 };
 
-static void *ubm_create(const struct replay_trace *t, uint32_t size)
+static bool held(const struct ubm *c, uint32_t page)
+{
+	const struct replay_page *where = &c->trace->page[page];
+	const struct place *p = &c->place[where->file];
+
+	return mcube_ubm_core_held(c->core, &p->key, p->hash, where->index);
+}
+
+static bool keeps(void *arg, uint32_t page, int priority, uint32_t freed)
+{
+	struct ubm *c = arg;
+
+	if (!held(c, page))
+		return false;
+	c->rotated++;
+	return true;
+}
+
+/* See has_others() and stays() in mm/mcube/ubm/reclaim.c. */
+static bool kernel_keeps(void *arg, uint32_t page, int priority, uint32_t freed)
+{
+	struct ubm *c = arg;
+	u64 all = c->core->table.runs.loops.all;
+
+	if (!held(c, page)) {
+		c->row = 0;
+		return false;
+	}
+	if (priority < KEPT_FROM && (c->core->capacity >> priority > KEPT_LOOKS ||
+				     !(freed || (priority && c->row <= all))))
+		return false;
+	if (c->kept >= c->core->capacity / 2 + all)
+		return false;
+	c->kept++;
+	c->row++;
+	c->rotated++;
+	return true;
+}
+
+static void *create(const struct replay_trace *t, uint32_t size,
+		    const struct reclaim_ops *ops)
 {
 	struct ubm *c = engine_alloc(1, sizeof(*c));
 
 	c->trace = t;
-	c->size = size;
 	c->place = engine_alloc(t->nr_files, sizeof(*c->place));
 	c->core = engine_alloc(1, mcube_ubm_core_bytes(size));
 	mcube_ubm_core_init(c->core, size, t->has_files ? &by_chunk : &by_page);
-	lists_init(&c->list, t->nr_pages, 1);
+	c->lists = ops->create(t->nr_pages, size);
+	c->lists->keeps = ops == &reclaim_lru ? keeps : kernel_keeps;
+	c->lists->arg = c;
 	for (uint32_t i = 0; i < t->nr_files; i++) {
 		struct place *p = &c->place[i];
 
@@ -101,7 +156,7 @@ static void ubm_note(void *cache, const struct replay_range *range)
 	c->left = range->nr;
 	c->verdict.nr_propose = 0;
 	p->prev = end;
-	if (c->trace->has_files && c->used < c->size)
+	if (c->trace->has_files && !c->lists->full)
 		return;
 	/* The trace tells no descriptors: a read elsewhere is by a descriptor that is new. */
 	if (prev != first && (prev != first + 1 || prev == p->size))
@@ -119,6 +174,8 @@ static void ubm_note(void *cache, const struct replay_range *range)
 		.eof = eof,
 	}, false, &c->verdict);
 	p->shift = c->verdict.shift;
+	if (c->verdict.run && c->verdict.run->held)
+		c->kept = 0;
 }
 
 static void propose(struct ubm *c)
@@ -129,54 +186,23 @@ static void propose(struct ubm *c)
 		for (u32 index = range->from; index < range->to; index++) {
 			uint32_t page = replay_find(c->trace, c->file, index);
 
-			if (page == REPLAY_NONE || !list_has(&c->list, page))
-				continue;
-			list_del(&c->list, page);
-			list_append(&c->list, 0, page);
+			if (page != REPLAY_NONE && c->lists->ops->has(c->lists, page))
+				c->lists->ops->next(c->lists, page, range->once,
+						    range->brief);
 		}
 	}
 	c->verdict.nr_propose = 0;
 }
 
-static bool held(const struct ubm *c, uint32_t page)
-{
-	const struct replay_page *where = &c->trace->page[page];
-	const struct place *p = &c->place[where->file];
-
-	return mcube_ubm_core_held(c->core, &p->key, p->hash, where->index);
-}
-
-static void evict(struct ubm *c)
-{
-	uint32_t tries;
-
-	for (tries = 0; tries < c->size && held(c, list_last(&c->list, 0)); tries++) {
-		list_move(&c->list, 0, list_last(&c->list, 0));
-		c->held_rotated++;
-	}
-	c->forced += tries == c->size;
-	list_del(&c->list, list_last(&c->list, 0));
-}
-
 static bool ubm_reference(void *cache, uint32_t page)
 {
 	struct ubm *c = cache;
-	bool hit = list_has(&c->list, page);
+	const struct replay_page *where = &c->trace->page[page];
+	bool hit = c->lists->ops->has(c->lists, page);
 
-	if (hit) {
-		list_move(&c->list, 0, page);
-	} else {
-		const struct replay_page *where = &c->trace->page[page];
-
-		if (!c->trace->has_files || c->used == c->size)
-			mcube_ubm_core_missed(c->core, c->place[where->file].hash,
-					      where->index, 1);
-		if (c->used == c->size)
-			evict(c);
-		else
-			c->used++;
-		list_push(&c->list, 0, page);
-	}
+	if (!hit && (!c->trace->has_files || c->lists->full))
+		mcube_ubm_core_missed(c->core, c->place[where->file].hash, where->index, 1);
+	reclaim_reference(c->lists, page);
 	if (!--c->left)
 		propose(c);
 	return hit;
@@ -191,24 +217,58 @@ static void ubm_stat(const void *cache, struct engine_stat *to)
 	engine_stat(to, "loop", core->refs[MCUBE_UBM_LOOP]);
 	engine_stat(to, "lru_missed", core->lru_missed);
 	engine_stat(to, "guard_trips", core->guard.trips);
-	engine_stat(to, "rotated", ((const struct ubm *)cache)->held_rotated);
-	engine_stat(to, "forced", ((const struct ubm *)cache)->forced);
+	engine_stat(to, "rotated", ((const struct ubm *)cache)->rotated);
 }
 
 static void ubm_destroy(void *cache)
 {
 	struct ubm *c = cache;
 
-	lists_free(&c->list);
+	c->lists->ops->destroy(c->lists);
 	free(c->core);
 	free(c->place);
 	free(c);
 }
 
+static void *ubm_create(const struct replay_trace *t, uint32_t size)
+{
+	return create(t, size, &reclaim_lru);
+}
+
+static void *ubm_classic_create(const struct replay_trace *t, uint32_t size)
+{
+	return create(t, size, &reclaim_classic);
+}
+
+static void *ubm_mglru_create(const struct replay_trace *t, uint32_t size)
+{
+	return create(t, size, &reclaim_mglru);
+}
+
 const struct engine engine_ubm = {
 	.name = "ubm",
-	.about = "UBM as in the kernel: LRU for pages that are in no loop",
+	.about = "UBM as in the kernel, with strict LRU for pages that are in no loop",
 	.create = ubm_create,
+	.note = ubm_note,
+	.reference = ubm_reference,
+	.stat = ubm_stat,
+	.destroy = ubm_destroy,
+};
+
+const struct engine engine_ubm_classic = {
+	.name = "ubm-classic",
+	.about = "UBM on the classic lists of the kernel",
+	.create = ubm_classic_create,
+	.note = ubm_note,
+	.reference = ubm_reference,
+	.stat = ubm_stat,
+	.destroy = ubm_destroy,
+};
+
+const struct engine engine_ubm_mglru = {
+	.name = "ubm-mglru",
+	.about = "UBM on the generations of the kernel",
+	.create = ubm_mglru_create,
 	.note = ubm_note,
 	.reference = ubm_reference,
 	.stat = ubm_stat,

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The classic lists of the kernel: an active and an inactive list
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ *   first read ---> inactive -----------------> leaves, with the time
+ *                    |    ^   oldest page first
+ *        second read |    | more active than inactive pages,
+ *                    v    | or pages have come back soon
+ *                    active <--- comes back soon
+ *
+ * Time is counted in pages that left or became active.  A page comes back soon if since
+ * it left no more time has passed than the active list has pages.  See mm/workingset.c,
+ * and shrink_lruvec() in mm/vmscan.c: reclaim wants 32 pages at a time, begins with 1/4096
+ * of each list, and doubles the part until it has them.
+ *
+ * Differences from the kernel:
+ *
+ *  - The kernel's counts of a memory cgroup, by which reclaim decides, are up to two
+ *    seconds old.  Here they are exact, as the replay has no clock.
+ *  - Pages do not wait in batches of a CPU: reclaim empties these before it looks.
+ */
+#include "list.h"
+#include "reclaim.h"
+
+enum { INACTIVE, ACTIVE, LISTS };
+
+/* Bits of a page. */
+enum { REFERENCED = 1, IS_ACTIVE = 2 };
+
+struct classic {
+	struct reclaim r;
+	struct lists list;
+	uint32_t nr[LISTS];
+	uint8_t *flags;
+	/* When a page left, and 1 more; 0 if it did not. */
+	uint32_t *left;
+	uint32_t time;
+	/* Pages that have come back soon, and how many there were in the last reclaim. */
+	uint32_t soon;
+	uint32_t soon_before;
+};
+
+static struct reclaim *classic_lists(uint32_t nr_pages, uint32_t size)
+{
+	struct classic *c = engine_alloc(1, sizeof(*c));
+
+	c->r.ops = &reclaim_classic;
+	/* So that there are @size pages on average. */
+	c->r.limit = size + RECLAIM_BATCH / 2;
+	c->flags = engine_alloc(nr_pages, sizeof(*c->flags));
+	c->left = engine_alloc(nr_pages, sizeof(*c->left));
+	lists_init(&c->list, nr_pages, LISTS);
+	return &c->r;
+}
+
+static bool classic_has(const struct reclaim *r, uint32_t page)
+{
+	return list_has(&((const struct classic *)r)->list, page);
+}
+
+static uint32_t take(struct classic *c, uint32_t page)
+{
+	uint32_t from = c->flags[page] & IS_ACTIVE ? ACTIVE : INACTIVE;
+
+	list_del(&c->list, page);
+	c->nr[from]--;
+	return from;
+}
+
+static void put(struct classic *c, uint32_t page, uint32_t to)
+{
+	if (to == ACTIVE)
+		c->flags[page] |= IS_ACTIVE;
+	else
+		c->flags[page] &= ~IS_ACTIVE;
+	list_push(&c->list, to, page);
+	c->nr[to]++;
+}
+
+/* folio_mark_accessed() */
+static void classic_hit(struct reclaim *r, uint32_t page)
+{
+	struct classic *c = (struct classic *)r;
+
+	if (!(c->flags[page] & REFERENCED)) {
+		c->flags[page] |= REFERENCED;
+	} else if (!(c->flags[page] & IS_ACTIVE)) {
+		take(c, page);
+		put(c, page, ACTIVE);
+		c->flags[page] &= ~REFERENCED;
+		c->time++;
+	}
+}
+
+/* shrink_inactive_list().  Return: pages that left. */
+static uint32_t shrink_inactive(struct classic *c, uint32_t nr, int priority, uint32_t freed)
+{
+	uint32_t page, gone = 0;
+
+	for (; nr && c->nr[INACTIVE]; nr--) {
+		page = list_last(&c->list, INACTIVE);
+		take(c, page);
+		if (reclaim_keeps(&c->r, page, priority, freed)) {
+			put(c, page, ACTIVE);
+			continue;
+		}
+		c->left[page] = ++c->time;
+		c->flags[page] = 0;
+		gone++;
+	}
+	return gone;
+}
+
+/* shrink_active_list() */
+static void shrink_active(struct classic *c, uint32_t nr)
+{
+	uint32_t page;
+
+	for (; nr && c->nr[ACTIVE]; nr--) {
+		page = list_last(&c->list, ACTIVE);
+		take(c, page);
+		put(c, page, INACTIVE);
+	}
+}
+
+/* shrink_lruvec() */
+static uint32_t shrink(struct classic *c, int priority, bool force, uint32_t freed)
+{
+	bool deactivate = force || c->soon != c->soon_before || c->nr[INACTIVE] < c->nr[ACTIVE];
+	uint32_t nr[LISTS] = { c->nr[INACTIVE] >> priority, c->nr[ACTIVE] >> priority };
+	uint32_t gone = 0, part;
+
+	while ((nr[INACTIVE] || nr[ACTIVE]) && gone < RECLAIM_BATCH) {
+		part = nr[INACTIVE] < RECLAIM_BATCH ? nr[INACTIVE] : RECLAIM_BATCH;
+		nr[INACTIVE] -= part;
+		gone += shrink_inactive(c, part, priority, freed);
+		part = nr[ACTIVE] < RECLAIM_BATCH ? nr[ACTIVE] : RECLAIM_BATCH;
+		nr[ACTIVE] -= part;
+		if (deactivate)
+			shrink_active(c, part);
+	}
+	return gone;
+}
+
+/* do_try_to_free_pages() */
+static void reclaim(struct classic *c)
+{
+	uint32_t freed = 0;
+	int priority;
+	bool force;
+
+	for (force = false; !freed; force = true) {
+		for (priority = RECLAIM_PRIORITY; priority >= 0 && freed < RECLAIM_BATCH;
+		     priority--)
+			freed += shrink(c, priority, force, freed);
+		c->soon_before = c->soon;
+	}
+	c->r.used -= freed;
+}
+
+static void classic_miss(struct reclaim *r, uint32_t page)
+{
+	struct classic *c = (struct classic *)r;
+	uint32_t to = INACTIVE;
+
+	if (r->used == r->limit)
+		reclaim(c);
+	/* workingset_refault() */
+	if (c->left[page] && c->time - (c->left[page] - 1) <= c->nr[ACTIVE]) {
+		to = ACTIVE;
+		c->time++;
+		c->soon++;
+	}
+	put(c, page, to);
+	c->flags[page] |= REFERENCED;
+	reclaim_used(r);
+}
+
+/* A page that has become active in its first pass is of use to others. */
+static void classic_next(struct reclaim *r, uint32_t page, bool once, bool brief)
+{
+	struct classic *c = (struct classic *)r;
+
+	if (once && c->flags[page] & IS_ACTIVE)
+		return;
+	take(c, page);
+	c->flags[page] = 0;
+	list_append(&c->list, INACTIVE, page);
+	c->nr[INACTIVE]++;
+}
+
+static void classic_free(struct reclaim *r)
+{
+	struct classic *c = (struct classic *)r;
+
+	lists_free(&c->list);
+	free(c->flags);
+	free(c->left);
+	free(c);
+}
+
+const struct reclaim_ops reclaim_classic = {
+	.create = classic_lists,
+	.has = classic_has,
+	.hit = classic_hit,
+	.miss = classic_miss,
+	.next = classic_next,
+	.destroy = classic_free,
+};
+
+static void *classic_create(const struct replay_trace *t, uint32_t size)
+{
+	return classic_lists(t->nr_pages, size);
+}
+
+const struct engine engine_classic = {
+	.name = "classic",
+	.about = "the classic lists of the kernel, active and inactive",
+	.create = classic_create,
+	.reference = reclaim_reference,
+	.destroy = reclaim_destroy,
+};

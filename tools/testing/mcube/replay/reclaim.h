@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Lists of pages, and which page leaves: what UBM works on in the replay
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Strict LRU (lru.c) is what the papers compare with.  The classic lists (classic.c) and
+ * MGLRU (mglru.c) are what the kernel has, in a memory cgroup at its limit whose processes
+ * read files and do nothing else.
+ */
+#ifndef MCUBE_REPLAY_RECLAIM_H
+#define MCUBE_REPLAY_RECLAIM_H
+
+#include "engine.h"
+
+/* Pages that reclaim in a memory cgroup wants at a time: SWAP_CLUSTER_MAX. */
+#define RECLAIM_BATCH		32U
+/* How urgent reclaim is at first: DEF_PRIORITY.  0 is most urgent. */
+#define RECLAIM_PRIORITY	12
+
+/**
+ * struct reclaim - lists of pages
+ * @ops: how they work.
+ * @keeps: does a page that would leave stay?  The arguments are @arg, the page, the
+ *         priority, and how many pages reclaim has freed before.  NULL: no page stays.
+ * @arg: of @keeps.
+ * @limit: most pages in memory.
+ * @used: pages in memory.
+ * @full: @used has been @limit.
+ */
+struct reclaim {
+	const struct reclaim_ops *ops;
+	bool (*keeps)(void *arg, uint32_t page, int priority, uint32_t freed);
+	void *arg;
+	uint32_t limit;
+	uint32_t used;
+	bool full;
+};
+
+/**
+ * struct reclaim_ops - a kind of lists
+ * @create: empty lists, for a cache of @size pages on average.
+ * @has: is a page in memory?
+ * @hit: a page in memory is referenced.
+ * @miss: a page comes in, and is referenced.
+ * @next: a page in memory is to leave next, as UBM proposes it.  @once: by its first pass.
+ *        @brief: of a stream that cannot fill the cache.
+ * @destroy: free the lists.
+ */
+struct reclaim_ops {
+	struct reclaim *(*create)(uint32_t nr_pages, uint32_t size);
+	bool (*has)(const struct reclaim *r, uint32_t page);
+	void (*hit)(struct reclaim *r, uint32_t page);
+	void (*miss)(struct reclaim *r, uint32_t page);
+	void (*next)(struct reclaim *r, uint32_t page, bool once, bool brief);
+	void (*destroy)(struct reclaim *r);
+};
+
+extern const struct reclaim_ops reclaim_lru, reclaim_classic, reclaim_mglru;
+
+static inline bool reclaim_keeps(const struct reclaim *r, uint32_t page, int priority,
+				 uint32_t freed)
+{
+	return r->keeps && r->keeps(r->arg, page, priority, freed);
+}
+
+/* A page came in. */
+static inline void reclaim_used(struct reclaim *r)
+{
+	r->used++;
+	r->full |= r->used == r->limit;
+}
+
+/* struct engine::reference and ::destroy of engines that are nothing but lists. */
+static inline bool reclaim_reference(void *cache, uint32_t page)
+{
+	struct reclaim *r = cache;
+	bool hit = r->ops->has(r, page);
+
+	(hit ? r->ops->hit : r->ops->miss)(r, page);
+	return hit;
+}
+
+static inline void reclaim_destroy(void *cache)
+{
+	struct reclaim *r = cache;
+
+	r->ops->destroy(r);
+}
+
+#endif /* MCUBE_REPLAY_RECLAIM_H */
