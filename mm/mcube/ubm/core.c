@@ -90,8 +90,8 @@
 /* So many pages may have come in whose references are yet to come. */
 #define AHEAD		256U
 
-/* Chunks of a note that are looked at for the sample. */
-#define CHUNKS		1024
+/* Pages of a note that are looked at for the sample. */
+#define SAMPLE_MOST	16384U
 
 /**
  * mcube_ubm_core_bytes() - memory of a domain
@@ -214,7 +214,7 @@ static void balance(struct mcube_ubm_core *core)
 			      BALANCE_PART * QUIET_CACHES - 1) / (BALANCE_PART * QUIET_CACHES);
 }
 
-/* Fingerprint of a page; must not follow from the hash that samples its chunk. */
+/* Fingerprint of a page; must not follow from the hash that samples it. */
 static u32 print(u32 hash, u32 page)
 {
 	return mcube_ubm_hash_64(((u64)hash << 32 | page) ^ GOLDEN_RATIO_64);
@@ -291,32 +291,35 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 	u32 passes = passes_of(core, touched);
 	bool other = touched->class == MCUBE_UBM_OTHER ||
 		     (passes <= 2 && sequences_return(core));
-	u32 chunk_shift = core->tuning.rules.chunk_shift;
-	u32 last = touched->from + touched->refs - 1;
-	u32 chunk = touched->from >> chunk_shift, page, end, left;
+	u32 end = touched->from + min(touched->refs, SAMPLE_MOST), page = touched->from;
 	unsigned int region;
 
-	for (left = CHUNKS; left && chunk <= last >> chunk_shift; left--, chunk++) {
-		if (!mcube_ubm_sampled(hash, chunk, core->lru.shift))
-			continue;
-		page = max(touched->from, chunk << chunk_shift);
-		end = min(last, (chunk << chunk_shift) + (1U << chunk_shift) - 1);
-		for (; page <= end; page++) {
-			region = mcube_ubm_ghost_ref(&core->lru, print(hash, page));
-			if (region >= MCUBE_UBM_REGIONS)
-				core->lru_missed += 1ULL << core->lru.shift;
-			else
-				wake(core);
-			if (region == MCUBE_UBM_ABSENT)
-				mcube_ubm_guard_gain(&core->guard);
-			if (passes == 1)
-				core->first++;
-			else if (passes == 2 && region < MCUBE_UBM_REGIONS)
-				core->returned++;
-			if (other)
-				mcube_ubm_ghost_ref(&core->other, print(hash, page));
-		}
+	for (; (page = mcube_ubm_next_sampled(hash, page, end, core->lru.shift)) < end; page++) {
+		region = mcube_ubm_ghost_ref(&core->lru, print(hash, page));
+		if (region >= MCUBE_UBM_REGIONS)
+			core->lru_missed += 1ULL << core->lru.shift;
+		else
+			wake(core);
+		if (region == MCUBE_UBM_ABSENT)
+			mcube_ubm_guard_gain(&core->guard);
+		if (passes == 1)
+			core->first++;
+		else if (passes == 2 && region < MCUBE_UBM_REGIONS)
+			core->returned++;
+		if (other)
+			mcube_ubm_ghost_ref(&core->other, print(hash, page));
 	}
+}
+
+/* Sampled pages from @page on, as many as sample() looks at. */
+static u32 sampled_pages(u32 hash, u32 page, u32 end, unsigned int shift)
+{
+	u32 nr = 0;
+
+	end = min(end, page + min(end - page, SAMPLE_MOST));
+	for (; (page = mcube_ubm_next_sampled(hash, page, end, shift)) < end; page++)
+		nr++;
+	return nr;
 }
 
 /* Return: false if there is no room for more ranges. */
@@ -430,21 +433,21 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 			 const struct mcube_ubm_refs *refs, bool away,
 			 struct mcube_ubm_verdict *verdict)
 {
-	u32 chunk = refs->first >> core->tuning.rules.chunk_shift, i;
 	struct mcube_ubm_table *table = &core->table;
 	struct mcube_ubm_touched touched;
 	struct mcube_ubm_file *file;
 	struct mcube_ubm_run *run;
-	unsigned int weight = 0;
+	u32 refs_of_sample = 0, i;
 
 	memset(verdict, 0, sizeof(*verdict));
 	verdict->from = refs->first;
 	file = mcube_ubm_table_get(table, &refs->key, refs->hash);
 	if (file->trail.shift && refs->prev != refs->first) {
 		verdict->shift = file->trail.shift;
-		if (!mcube_ubm_sampled(refs->hash, chunk, file->trail.shift))
+		refs_of_sample = sampled_pages(refs->hash, refs->first, refs->end,
+					       file->trail.shift) << file->trail.shift;
+		if (!refs_of_sample)
 			return;
-		weight = file->trail.shift;
 	}
 	assume_start(core, &file->trail, refs->first, refs->prev);
 	mcube_ubm_detect(&table->runs, &file->trail, refs->first,
@@ -454,7 +457,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 
 	verdict->class = touched.class;
 	verdict->from = touched.from;
-	verdict->refs = touched.refs << weight;
+	verdict->refs = refs_of_sample ?: touched.refs;
 	verdict->shift = file->trail.shift;
 	note_found(core, verdict->refs, passes_of(core, &touched) == 1);
 	sample(core, refs->hash, &touched);
@@ -517,18 +520,17 @@ bool mcube_ubm_core_held(const struct mcube_ubm_core *core,
  * @first: first page.
  * @nr: number of pages, not 0.
  *
- * Of pages outside of sampled chunks only the number counts.
+ * Of pages that are not sampled only the number counts.
  *
  * Context: lock of the domain.
  */
 void mcube_ubm_core_missed(struct mcube_ubm_core *core, u32 hash, u32 first,
 			   u32 nr)
 {
-	u32 chunk_shift = core->tuning.rules.chunk_shift, page;
+	u32 page = first, end = first + nr;
 
 	core->missed += nr;
-	for (page = first; page != first + nr; page++)
-		if (mcube_ubm_sampled(hash, page >> chunk_shift, core->lru.shift) &&
-		    mcube_ubm_ghost_load(&core->lru, print(hash, page)))
+	for (; (page = mcube_ubm_next_sampled(hash, page, end, core->lru.shift)) < end; page++)
+		if (mcube_ubm_ghost_load(&core->lru, print(hash, page)))
 			mcube_ubm_guard_lose(&core->guard);
 }

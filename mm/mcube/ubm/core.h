@@ -84,8 +84,8 @@ struct mcube_ubm_range {
  * @class: how the pages are referenced.
  * @from: first page that was referenced.
  * @refs: pages that the note stands for.
- * @shift: the file is read at random: until further notice note only chunks for
- *         which mcube_ubm_sampled() is true with this shift, and reads that go
+ * @shift: the file is read at random: until further notice note only reads of pages
+ *         that mcube_ubm_next_sampled() finds with this shift, and reads that go
  *         on where the descriptor's last read has ended; 0: note all.
  * @run: run that was read last, NULL if none; valid until the next call.
  * @changed: the run is new or has changed its class.

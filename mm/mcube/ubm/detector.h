@@ -119,8 +119,8 @@ struct mcube_ubm_cursor {
  * @nr: number of runs.
  * @random: notes since a stream went on, up to 255.
  * @mixed: streams that began less steps of streams that went on, 0 to 255.
- * @shift: the file is read at random: only sampled chunks are noted, and stand
- *         for 2^@shift; 0 if all are noted.
+ * @shift: the file is read at random: only reads of sampled pages are noted, and each of
+ *         these pages stands for 2^@shift; 0 if all are noted.
  */
 struct mcube_ubm_trail {
 	struct mcube_ubm_cursor cursor[MCUBE_UBM_CURSORS];

@@ -18,8 +18,7 @@
  * above, the oldest entry goes to the next region.  That is a step for each
  * region, and a few instructions if no region gets larger or smaller.
  *
- * Of all chunks of pages one in 2^shift is looked at, chosen by a hash of file and
- * number.  A sampled stack of n entries stands for a stack of n * 2^shift pages,
+ * Of all pages one in 2^shift is looked at, see mcube_ubm_next_sampled().  A sampled stack of n entries stands for a stack of n * 2^shift pages,
  * and a hit for 2^shift hits.
  *
  * If the depth changes, the regions follow by a step for each reference.
@@ -35,9 +34,9 @@
  *    Here the stack is apart from the list of the kernel, which is not in LRU
  *    order, and tells the whole curve.
  *  - SHARDS finds depths by a tree.  Regions are sufficient to find a slope.
- *  - SHARDS samples pages.  Here chunks are sampled, as references are noted by
- *    chunks; an entry is a page nevertheless, for a random read uses a single page
- *    of its chunk.
+ *  - SHARDS samples pages by a hash of each.  Here sampled pages are evenly apart within
+ *    16 pages: a row of pages costs a hash for each 16, and the sample of a loop has no
+ *    noise.  Whole chunks as samples had so much that some runs gained nothing.
  */
 
 #include <linux/log2.h>
@@ -66,8 +65,8 @@
  *
  * Each sampled page costs some 400 instructions, so small caches have few entries.
  *
- * Return: one in 2^shift chunks is sampled, so that 256 to 511 entries stand for the
- * cache; caches from 2^14 pages on have one in 32 chunks and more entries, caches from
+ * Return: one in 2^shift pages is sampled, so that 256 to 511 entries stand for the
+ * cache; caches from 2^14 pages on have one in 32 pages and more entries, caches from
  * 2^16 pages on one in 64, and caches beyond 2^21 pages 16384 to 32767 entries.
  */
 unsigned int mcube_ubm_ghost_shift(u32 pages)

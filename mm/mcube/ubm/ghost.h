@@ -9,6 +9,7 @@
 #ifndef _MM_MCUBE_UBM_GHOST_H
 #define _MM_MCUBE_UBM_GHOST_H
 
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #include "hash.h"
@@ -24,17 +25,36 @@
 /* Most entries of a stack. */
 #define MCUBE_UBM_GHOSTS	32768U
 
+/* Pages are sampled by aligned blocks of 16 pages. */
+#define MCUBE_UBM_BLOCK_SHIFT	4
+
 /**
- * mcube_ubm_sampled() - are references to a chunk looked at?
+ * mcube_ubm_next_sampled() - the next page of a file that is looked at
  * @hash: hash of the file.
- * @chunk: number of the chunk within the file.
- * @shift: one in 2^@shift chunks is sampled.
+ * @page: first page in question.
+ * @end: page after the last page in question.
+ * @shift: one in 2^@shift pages is sampled.
  *
- * Return: true if the ghost stacks look at the chunk.
+ * Each block has 16 >> @shift sampled pages, evenly apart, the first at a place that the
+ * hash chooses.  If @shift is above 4, the hash also chooses one in 2^(@shift - 4) blocks.
+ *
+ * Return: the first page from @page on that the ghost stacks look at; @end if there is none.
  */
-static inline bool mcube_ubm_sampled(u32 hash, u32 chunk, unsigned int shift)
+static inline u32 mcube_ubm_next_sampled(u32 hash, u32 page, u32 end, unsigned int shift)
 {
-	return !(mcube_ubm_hash_64((u64)hash << 32 | chunk) & ((1U << shift) - 1));
+	const unsigned int within = min_t(unsigned int, shift, MCUBE_UBM_BLOCK_SHIFT);
+	const u32 last = (1U << MCUBE_UBM_BLOCK_SHIFT) - 1;
+	u32 place, left;
+
+	while (page < end) {
+		place = mcube_ubm_hash_64((u64)hash << 32 | page >> MCUBE_UBM_BLOCK_SHIFT);
+		left = min(end - page, last + 1 - (page & last));
+		if (!(place >> MCUBE_UBM_BLOCK_SHIFT & ((1U << (shift - within)) - 1)) &&
+		    ((place - page) & ((1U << within) - 1)) < left)
+			return page + ((place - page) & ((1U << within) - 1));
+		page += left;
+	}
+	return end;
 }
 
 /**

@@ -21,7 +21,7 @@
  * Source: own; the paper (Kim et al., OSDI 2000) bounds nothing, and loses against
  * LRU where first references look sequential.
  *
- * Both are counted page by page, for the same sampled chunks.  If the sums of misses
+ * Both are counted page by page, for the same sampled pages.  If the sums of misses
  * were compared, the noise of the sample, and each reference that is not noted,
  * would be taken for a lead or a lag.
  */
@@ -51,7 +51,7 @@ void mcube_ubm_guard_init(struct mcube_ubm_guard *guard)
  * mcube_ubm_guard_resize() - guard a cache of another size
  * @guard: the guard.
  * @pages: pages of the cache.
- * @shift: one in 2^@shift chunks is sampled.
+ * @shift: one in 2^@shift pages is sampled.
  */
 void mcube_ubm_guard_resize(struct mcube_ubm_guard *guard, u32 pages,
 			    unsigned int shift)

@@ -7,7 +7,7 @@
  *   read(), splice(), fault
  *     |  left its chunk of 16 pages, or reached the last page of the file?  (inline)
  *     v
- *   file read at random?  only sampled chunks pass
+ *   file read at random?  only reads of sampled pages pass
  *     v
  *   domain of the folio; nothing more if it has not reclaimed lately
  *     v
@@ -131,22 +131,20 @@ static void tell(struct mcube_ubm_domain *d, const struct mcube_ubm_refs *refs,
 
 /*
  * The word in the page cache of a file that is read at random: hash of the file,
- * and how few of its chunks are noted; 0 for all.
+ * and how few of its pages are sampled; 0 if all are noted.
  */
 static u64 word_of(u32 hash, u32 shift)
 {
 	return shift ? (u64)hash << 32 | shift : 0;
 }
 
-/* Is a chunk of a file left out?  A reader that goes on is always noted. */
-static bool left_out(const struct address_space *mapping, loff_t prev, loff_t pos)
+/* Are pages of a file left out?  A reader that goes on is always noted. */
+static bool left_out(const struct address_space *mapping, bool goes_on, u32 page, u32 end)
 {
 	u64 word = READ_ONCE(mapping->mcube_ubm);
 
-	return word && pos != prev &&
-	       !mcube_ubm_sampled(word >> 32,
-				  pos >> (PAGE_SHIFT + MCUBE_UBM_CHUNK_SHIFT),
-				  word & 31);
+	return word && !goes_on &&
+	       mcube_ubm_next_sampled(word >> 32, page, end, word & 31) == end;
 }
 
 /* Does the domain of a folio want to know of references? */
@@ -253,7 +251,8 @@ note_read(struct file *file, const struct folio_batch *folios, loff_t prev,
 void __mcube_ubm_read(struct file *file, const struct folio_batch *folios,
 		      loff_t prev, loff_t pos, loff_t end, loff_t size)
 {
-	if (!left_out(file->f_mapping, prev, pos) && wanted(folios->folios[0]))
+	if (!left_out(file->f_mapping, pos == prev, pos >> PAGE_SHIFT, page_after(end)) &&
+	    wanted(folios->folios[0]))
 		note_read(file, folios, prev, pos, end, size);
 }
 
@@ -264,7 +263,8 @@ void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
 	loff_t prev = file->f_ra.prev_pos;
 	struct mcube_ubm_refs refs;
 
-	if (left_out(file->f_mapping, prev, pos) || !wanted(folio))
+	if (left_out(file->f_mapping, pos == prev, pos >> PAGE_SHIFT, page_after(pos + len)) ||
+	    !wanted(folio))
 		return;
 	refs = refs_of(prev, pos, pos + len, size);
 	note(file->f_mapping, folio, &refs, pos >> PAGE_SHIFT);
@@ -284,16 +284,10 @@ static void note_fault(const struct vm_fault *vmf, struct address_space *mapping
 	note(mapping, folio, &refs, vmf->pgoff);
 }
 
-static bool fault_left_out(const struct address_space *mapping,
-			   const struct vm_fault *vmf)
-{
-	return left_out(mapping, -1, (loff_t)vmf->pgoff << PAGE_SHIFT);
-}
-
 /* See mcube_ubm_fault(). */
 void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio)
 {
-	if (!fault_left_out(folio->mapping, vmf) && wanted(folio))
+	if (!left_out(folio->mapping, false, vmf->pgoff, vmf->pgoff + 1) && wanted(folio))
 		note_fault(vmf, folio->mapping, folio, vmf->pgoff + 1);
 }
 
@@ -303,7 +297,8 @@ void __mcube_ubm_mapped(const struct vm_fault *vmf, pgoff_t end)
 	struct address_space *mapping = vmf->vma->vm_file->f_mapping;
 	struct folio *folio;
 
-	if (shmem_mapping(mapping) || fault_left_out(mapping, vmf))
+	if (shmem_mapping(mapping) ||
+	    left_out(mapping, false, vmf->pgoff, max(vmf->pgoff + 1, end)))
 		return;
 	folio = filemap_get_folio(mapping, vmf->pgoff);
 	if (IS_ERR(folio))
@@ -336,9 +331,9 @@ void __mcube_ubm_added(struct address_space *mapping, struct folio *folio)
 		mcube_ubm_count(MCUBE_UBM_ADDED, pages);
 		key = mcube_ubm_key_of(mapping->host);
 		hash = mcube_ubm_hash(&key);
-		if (pages > CHUNK_PAGES ||
-		    mcube_ubm_sampled(hash, folio->index >> MCUBE_UBM_CHUNK_SHIFT,
-				      READ_ONCE(d->core->lru.shift))) {
+		if (mcube_ubm_next_sampled(hash, folio->index, folio_next_index(folio),
+					   READ_ONCE(d->core->lru.shift)) <
+		    folio_next_index(folio)) {
 			for (at = 0; at < pages; at += PART) {
 				spin_lock(&d->lock);
 				mcube_ubm_core_missed(d->core, hash, folio->index + at,

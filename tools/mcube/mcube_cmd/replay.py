@@ -220,6 +220,10 @@ def read_all(trace, files, readahead, sample):
         if kind == 109:         # 'm', of which one page was touched
             nr = 1
         fd = fds.get(n)
+        # Programs open a file before they read it from its start again.
+        if fd is not None and not first:
+            os.close(fds.pop(n))
+            fd = None
         if fd is None:
             if len(fds) >= most:
                 os.close(fds.pop(next(iter(fds))))

@@ -178,7 +178,7 @@ static unsigned int off_curve(struct __test_metadata *_metadata, u32 pages)
 		stamp[page] = i;
 		for (at = i; at <= refs; at += at & -at)
 			tree[at]++;
-		if (mcube_ubm_sampled(1, page, ghost.shift)) {
+		if (mcube_ubm_next_sampled(1, page, page + 1, ghost.shift) == page) {
 			mcube_ubm_ghost_ref(&ghost, print(page));
 			sampled -= 1 << ghost.shift;
 		}
@@ -208,22 +208,45 @@ TEST(a_small_sample_tells_the_curve)
 	EXPECT_EQ(ghost.size, 256);
 }
 
-/* Chunks are sampled at the rate asked for, in small and in large files. */
-TEST(one_in_so_many_chunks_is_sampled)
+static bool sampled(u32 hash, u32 page, unsigned int shift)
+{
+	return mcube_ubm_next_sampled(hash, page, page + 1, shift) == page;
+}
+
+/* Pages are sampled at the rate asked for, in small and in large files. */
+TEST(one_in_so_many_pages_is_sampled)
 {
 	unsigned int shift, small, large;
 	u32 i, hash;
 
-	for (shift = 0; shift <= 6; shift++) {
+	for (shift = 0; shift <= 8; shift++) {
 		small = 0;
 		large = 0;
 		hash = get_random_u32();
 		for (i = 0; i < 1 << 16; i++) {
-			large += mcube_ubm_sampled(hash, i, shift);
-			small += mcube_ubm_sampled(get_random_u32(), i & 3, shift);
+			large += sampled(hash, i, shift);
+			small += sampled(get_random_u32(), i & 3, shift);
 		}
+		if (shift <= MCUBE_UBM_BLOCK_SHIFT)
+			EXPECT_EQ(large, 0x10000 >> shift);
 		EXPECT_LT(abs((int)(large - (0x10000 >> shift))), 0x10000 >> shift >> 2);
 		EXPECT_LT(abs((int)(small - (0x10000 >> shift))), 0x10000 >> shift >> 2);
+	}
+}
+
+/* To look for the next sampled page is to look at page after page. */
+TEST(the_next_sampled_page_is_found)
+{
+	unsigned long i;
+
+	for (i = 0; i < 20000 * test_scale(); i++) {
+		u32 hash = get_random_u32(), shift = get_random_u32_below(12);
+		u32 page = get_random_u32() >> get_random_u32_below(32), end, at;
+
+		end = page + min(get_random_u32_below(3000), U32_MAX - page);
+		for (at = page; at < end && !sampled(hash, at, shift); at++)
+			;
+		ASSERT_EQ(mcube_ubm_next_sampled(hash, page, end, shift), at);
 	}
 }
 

@@ -158,14 +158,15 @@ static void ubm_note(void *cache, const struct replay_range *range)
 	p->prev = end;
 	if (c->trace->has_files && !c->lists->full)
 		return;
-	/* The trace tells no descriptors: a read elsewhere is by a descriptor that is new. */
-	if (prev != first && (prev != first + 1 || prev == p->size))
+	/* The trace tells no descriptors: a file is opened before it is read from its start. */
+	if (!first)
 		prev = MCUBE_UBM_NO_PREV;
 	/* As in the kernel, see mcube_ubm_leaves(). */
-	if (prev != MCUBE_UBM_NO_PREV && !(differ >> chunk_shift) && !(eof && differ))
+	if (prev != MCUBE_UBM_NO_PREV && !(differ >> chunk_shift) &&
+	    !(eof && (differ || first < prev)))
 		return;
 	if (p->shift && prev != first &&
-	    !mcube_ubm_sampled(p->hash, first >> chunk_shift, p->shift))
+	    mcube_ubm_next_sampled(p->hash, first, end, p->shift) == end)
 		return;
 	if (!c->trace->has_files)
 		prev = MCUBE_UBM_NO_PREV;

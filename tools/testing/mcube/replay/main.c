@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "ubm/hash.h"
 
 #define MOST	64
 
@@ -56,7 +57,7 @@ void engine_stat(struct engine_stat *to, const char *name, double value)
 static void help(void)
 {
 	printf("usage: replay [--engines LIST] [--sizes LIST] [--shuffle ids|order] [--seed N]\n"
-	       "              [--json] FILE\n"
+	       "              [--secret N] [--json] FILE\n"
 	       "\n"
 	       "Replays a trace of page references through replacement policies and prints\n"
 	       "their hits.\n"
@@ -70,6 +71,7 @@ static void help(void)
 	       "  --shuffle ids    control: each page gets the place of a random page\n"
 	       "  --shuffle order  control: the references come in random order\n"
 	       "  --seed N         seed of the control (default: 1)\n"
+	       "  --secret N       of UBM's hash; the kernel draws it at random (default: 0)\n"
 	       "  --json           print an object with trace and rows\n"
 	       "\n"
 	       "engines:\n");
@@ -116,6 +118,18 @@ static void parse_sizes(struct request *r, char *list)
 		bad("there is no size in", list);
 }
 
+static uint64_t number(const char *text)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno || *end || end == text)
+		bad("not a number", text);
+	return value;
+}
+
 static void parse(struct request *r, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -123,11 +137,11 @@ static void parse(struct request *r, int argc, char **argv)
 		{ "sizes", required_argument, NULL, 's' },
 		{ "shuffle", required_argument, NULL, 'c' },
 		{ "seed", required_argument, NULL, 'r' },
+		{ "secret", required_argument, NULL, 'x' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
-	char *end;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -144,10 +158,10 @@ static void parse(struct request *r, int argc, char **argv)
 			r->shuffle = *optarg == 'i' ? REPLAY_SHUFFLE_IDS : REPLAY_SHUFFLE_ORDER;
 			break;
 		case 'r':
-			errno = 0;
-			r->seed = strtoull(optarg, &end, 0);
-			if (errno || *end || end == optarg)
-				bad("not a seed", optarg);
+			r->seed = number(optarg);
+			break;
+		case 'x':
+			mcube_ubm_secret = number(optarg);
 			break;
 		case 'j':
 			r->json = true;
