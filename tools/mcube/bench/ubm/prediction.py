@@ -10,6 +10,7 @@ the run. prediction_gap_max is that of UBM, prediction_gap_stock_max that of the
 import functools
 import json
 import re
+import statistics
 import subprocess
 import tempfile
 from pathlib import Path
@@ -26,6 +27,8 @@ ENGINES = {"lru": "classic", "mglru": "mglru", "ubm": "ubm-classic", "ubm-mglru"
 # KiB of the process that replays, beside the page cache.
 BESIDE = 1000
 SHARES = (0.4, 0.7)
+# Secrets of UBM's hash, which the kernel draws at random, to predict for.
+SECRETS = 9
 REPLAY = ui.BUILD / "replay/mcube-replay"
 
 
@@ -69,16 +72,22 @@ def jobs(args, disk, traces, out):
             for p in args.policies if p in ENGINES]
 
 
-def predicted(path, engine, sizes):
+def replay(path, engine, sizes, secret):
     """{pages: hit ratio} of an engine of the user-space replay."""
     with tempfile.NamedTemporaryFile("w+", suffix=".json") as f:
-        got = subprocess.run([REPLAY, "--engines", engine, "--sizes",
-                              ",".join(map(str, sizes)), "--json", path], stdout=f,
+        got = subprocess.run([REPLAY, "--engines", engine, "--sizes", ",".join(map(str, sizes)),
+                              "--secret", str(secret), "--json", path], stdout=f,
                              stderr=subprocess.PIPE, text=True, check=False)
         if got.returncode:
             raise Failure(f"{REPLAY.name} failed: {got.stderr.strip()}", "run it by itself")
         data = json.loads(Path(f.name).read_text("utf-8"))
     return {r["size"]: r["hit_ratio"] for r in data["rows"]}
+
+
+def predicted(path, engine, sizes):
+    """{pages: hit ratio}, means over secrets of UBM's hash."""
+    found = [replay(path, engine, sizes, s * 0x9e3779b97f4a7c15 % 2**63) for s in range(SECRETS)]
+    return {size: statistics.fmean(f[size] for f in found) for size in sizes}
 
 
 def rows_of(traces, out, known):

@@ -39,7 +39,7 @@ static const struct mcube_ubm_tuning by_page = {
  * struct place - a file
  * @key: its identity.
  * @hash: hash of the key.
- * @size: pages up to the last page that the trace reads.
+ * @size: its pages, as recorded, or up to the last page that the trace reads.
  * @prev: page after the last read.
  * @shift: see struct mcube_ubm_verdict.
  */
@@ -60,6 +60,7 @@ struct place {
  * @file: file of the present range.
  * @left: pages of the range to come.
  * @verdict: what is proposed after them.
+ * @proposed: pages that were to leave next.
  * @rotated: times that a page stayed as it is held.
  * @kept: of these, since a held loop was last read.
  * @row: of these, since reclaim came by a page that is not held.
@@ -72,6 +73,7 @@ struct ubm {
 	uint32_t file;
 	uint32_t left;
 	struct mcube_ubm_verdict verdict;
+	uint32_t proposed;
 	uint32_t rotated;
 	uint32_t kept;
 	uint32_t row;
@@ -134,6 +136,7 @@ static void *create(const struct replay_trace *t, uint32_t size,
 		p->key = (struct mcube_ubm_key){ .ino = t->file[i].ino, .dev = t->file[i].dev };
 		p->hash = mcube_ubm_hash(&p->key);
 		p->prev = MCUBE_UBM_NO_PREV;
+		p->size = min(t->file[i].pages, (uint64_t)U32_MAX);
 	}
 	for (uint32_t i = 0; i < t->nr_pages; i++) {
 		struct place *p = &c->place[t->page[i].file];
@@ -187,9 +190,10 @@ static void propose(struct ubm *c)
 		for (u32 index = range->from; index < range->to; index++) {
 			uint32_t page = replay_find(c->trace, c->file, index);
 
-			if (page != REPLAY_NONE && c->lists->ops->has(c->lists, page))
-				c->lists->ops->next(c->lists, page, range->once,
-						    range->brief);
+			if (page == REPLAY_NONE || !c->lists->ops->has(c->lists, page))
+				continue;
+			c->lists->ops->next(c->lists, page, range->once, range->brief);
+			c->proposed++;
 		}
 	}
 	c->verdict.nr_propose = 0;
@@ -218,6 +222,7 @@ static void ubm_stat(const void *cache, struct engine_stat *to)
 	engine_stat(to, "loop", core->refs[MCUBE_UBM_LOOP]);
 	engine_stat(to, "lru_missed", core->lru_missed);
 	engine_stat(to, "guard_trips", core->guard.trips);
+	engine_stat(to, "proposed", ((const struct ubm *)cache)->proposed);
 	engine_stat(to, "rotated", ((const struct ubm *)cache)->rotated);
 }
 

@@ -135,25 +135,30 @@ static struct replay_trace *new_trace(void)
 	return t;
 }
 
-static void add_file(struct replay_trace *t, uint64_t dev, uint64_t ino)
+static void add_file(struct replay_trace *t, uint64_t dev, uint64_t ino, uint64_t pages)
 {
 	t->file = grown(t->file, t->nr_files, sizeof(*t->file));
-	t->file[t->nr_files++] = (struct replay_file){ .dev = dev, .ino = ino };
+	t->file[t->nr_files++] = (struct replay_file){
+		.dev = dev, .ino = ino, .pages = pages,
+	};
 }
 
 /* A line of a recorded trace; what is wrong with it, or NULL. */
 static const char *recorded_line(struct replay_trace *t, const char *line)
 {
-	uint64_t id, first, nr, major, minor, ino;
+	uint64_t id, first, nr, major, minor, ino, pages;
+	int fields;
 	char kind;
 
 	if (*line == '#' || !*line)
 		return NULL;
 	if (*line == 'F') {
-		if (sscanf(line, "F %" SCNu64 " %" SCNu64 ":%" SCNu64 " %" SCNu64,
-			   &id, &major, &minor, &ino) != 4 || id != t->nr_files)
+		/* The size is "-" if it is not known. */
+		fields = sscanf(line, "F %" SCNu64 " %" SCNu64 ":%" SCNu64 " %" SCNu64
+				" %" SCNu64, &id, &major, &minor, &ino, &pages);
+		if (fields < 4 || id != t->nr_files)
 			return "expected: F ID MAJOR:MINOR INO PAGES, IDs counted from 0";
-		add_file(t, major << 20 | minor, ino);
+		add_file(t, major << 20 | minor, ino, fields == 5 ? pages : 0);
 		return NULL;
 	}
 	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %c", &id, &first, &nr, &kind) != 4)
@@ -199,7 +204,7 @@ static void read_lines(struct replay_trace *t, FILE *f, const char *path)
 		if (!number++) {
 			t->has_files = !strcmp(line, "# mcube-trace 1");
 			if (!t->has_files)
-				add_file(t, 0, 0);
+				add_file(t, 0, 0, 0);
 		}
 		wrong = t->has_files ? recorded_line(t, line) : public_line(t, line);
 		if (wrong)
@@ -261,7 +266,7 @@ struct replay_trace *replay_make(const uint64_t *id, uint32_t nr)
 {
 	struct replay_trace *t = new_trace();
 
-	add_file(t, 0, 0);
+	add_file(t, 0, 0, 0);
 	for (uint32_t i = 0; i < nr; i++)
 		add_range(t, 0, id[i], 1);
 	return t;

@@ -33,10 +33,12 @@ struct replay_page {
  * struct replay_file - a file of a trace
  * @dev: device number as recorded, 0 in traces without files.
  * @ino: inode number as recorded, 0 in traces without files.
+ * @pages: its size as recorded, 0 if it is not known.
  */
 struct replay_file {
 	uint64_t dev;
 	uint64_t ino;
+	uint64_t pages;
 };
 
 /**
