@@ -9,6 +9,7 @@
 #ifndef _MM_MCUBE_UBM_GHOST_H
 #define _MM_MCUBE_UBM_GHOST_H
 
+#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 
@@ -29,6 +30,23 @@
 #define MCUBE_UBM_BLOCK_SHIFT	4
 
 /**
+ * mcube_ubm_unsampled() - pages of a block before the next that is looked at
+ * @hash: hash of the file.
+ * @page: first page in question.
+ * @shift: one in 2^@shift pages is sampled.
+ *
+ * Return: number of pages; if the block ends before, its sampled pages are all before @page.
+ */
+static inline u32 mcube_ubm_unsampled(u32 hash, u32 page, unsigned int shift)
+{
+	const u32 place = mcube_ubm_hash_64((u64)hash << 32 | page >> MCUBE_UBM_BLOCK_SHIFT);
+	const u32 blocks = (1U << shift >> min_t(u32, shift, MCUBE_UBM_BLOCK_SHIFT)) - 1;
+	const u32 within = (1U << min_t(u32, shift, MCUBE_UBM_BLOCK_SHIFT)) - 1;
+
+	return place >> MCUBE_UBM_BLOCK_SHIFT & blocks ? U32_MAX : (place - page) & within;
+}
+
+/**
  * mcube_ubm_next_sampled() - the next page of a file that is looked at
  * @hash: hash of the file.
  * @page: first page in question.
@@ -42,17 +60,14 @@
  */
 static inline u32 mcube_ubm_next_sampled(u32 hash, u32 page, u32 end, unsigned int shift)
 {
-	const unsigned int within = min_t(unsigned int, shift, MCUBE_UBM_BLOCK_SHIFT);
 	const u32 last = (1U << MCUBE_UBM_BLOCK_SHIFT) - 1;
-	u32 place, left;
+	u32 left, skip;
 
-	while (page < end) {
-		place = mcube_ubm_hash_64((u64)hash << 32 | page >> MCUBE_UBM_BLOCK_SHIFT);
+	for (; page < end; page += left) {
 		left = min(end - page, last + 1 - (page & last));
-		if (!(place >> MCUBE_UBM_BLOCK_SHIFT & ((1U << (shift - within)) - 1)) &&
-		    ((place - page) & ((1U << within) - 1)) < left)
-			return page + ((place - page) & ((1U << within) - 1));
-		page += left;
+		skip = mcube_ubm_unsampled(hash, page, shift);
+		if (skip < left)
+			return page + skip;
 	}
 	return end;
 }

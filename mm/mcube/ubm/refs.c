@@ -138,13 +138,19 @@ static u64 word_of(u32 hash, u32 shift)
 	return shift ? (u64)hash << 32 | shift : 0;
 }
 
-/* Are pages of a file left out?  A reader that goes on is always noted. */
-static bool left_out(const struct address_space *mapping, bool goes_on, u32 page, u32 end)
+/*
+ * Is a read left out?  A reader that goes on is always noted.  Reads beyond the block of
+ * the first page are too long to matter; the core looks at all their pages.  Inline, so
+ * that __mcube_ubm_read() is a leaf.
+ */
+static __always_inline bool left_out(const struct address_space *mapping, loff_t prev,
+				     loff_t pos, loff_t end)
 {
 	u64 word = READ_ONCE(mapping->mcube_ubm);
+	pgoff_t first = pos >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
 
-	return word && !goes_on &&
-	       mcube_ubm_next_sampled(word >> 32, page, end, word & 31) == end;
+	return word && pos != prev && !((first ^ last) >> MCUBE_UBM_BLOCK_SHIFT) &&
+	       mcube_ubm_unsampled(word >> 32, first, word & 31) > last - first;
 }
 
 /* Does the domain of a folio want to know of references? */
@@ -251,8 +257,7 @@ note_read(struct file *file, const struct folio_batch *folios, loff_t prev,
 void __mcube_ubm_read(struct file *file, const struct folio_batch *folios,
 		      loff_t prev, loff_t pos, loff_t end, loff_t size)
 {
-	if (!left_out(file->f_mapping, pos == prev, pos >> PAGE_SHIFT, page_after(end)) &&
-	    wanted(folios->folios[0]))
+	if (!left_out(file->f_mapping, prev, pos, end) && wanted(folios->folios[0]))
 		note_read(file, folios, prev, pos, end, size);
 }
 
@@ -263,8 +268,7 @@ void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
 	loff_t prev = file->f_ra.prev_pos;
 	struct mcube_ubm_refs refs;
 
-	if (left_out(file->f_mapping, pos == prev, pos >> PAGE_SHIFT, page_after(pos + len)) ||
-	    !wanted(folio))
+	if (left_out(file->f_mapping, prev, pos, pos + len) || !wanted(folio))
 		return;
 	refs = refs_of(prev, pos, pos + len, size);
 	note(file->f_mapping, folio, &refs, pos >> PAGE_SHIFT);
@@ -284,10 +288,16 @@ static void note_fault(const struct vm_fault *vmf, struct address_space *mapping
 	note(mapping, folio, &refs, vmf->pgoff);
 }
 
+static bool fault_left_out(const struct address_space *mapping,
+			   const struct vm_fault *vmf, pgoff_t end)
+{
+	return left_out(mapping, -1, (loff_t)vmf->pgoff << PAGE_SHIFT, (loff_t)end << PAGE_SHIFT);
+}
+
 /* See mcube_ubm_fault(). */
 void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio)
 {
-	if (!left_out(folio->mapping, false, vmf->pgoff, vmf->pgoff + 1) && wanted(folio))
+	if (!fault_left_out(folio->mapping, vmf, vmf->pgoff + 1) && wanted(folio))
 		note_fault(vmf, folio->mapping, folio, vmf->pgoff + 1);
 }
 
@@ -297,8 +307,7 @@ void __mcube_ubm_mapped(const struct vm_fault *vmf, pgoff_t end)
 	struct address_space *mapping = vmf->vma->vm_file->f_mapping;
 	struct folio *folio;
 
-	if (shmem_mapping(mapping) ||
-	    left_out(mapping, false, vmf->pgoff, max(vmf->pgoff + 1, end)))
+	if (shmem_mapping(mapping) || fault_left_out(mapping, vmf, max(vmf->pgoff + 1, end)))
 		return;
 	folio = filemap_get_folio(mapping, vmf->pgoff);
 	if (IS_ERR(folio))
