@@ -16,6 +16,17 @@
  * A set that goes moves its pages to the sets beside it, where they compete with the pages
  * there.  So the pages that are used most stay.
  *
+ * Files may be larger and yet have nothing to give: a cgroup protects them (memory.min), or they
+ * are mapped, locked, or dirty.  So a small share of the pool is freeable at any time.  Reclaim
+ * takes freeable >> priority, where the priority goes from DEF_PRIORITY down to 0 while it finds
+ * too little.  The share is less than 1 << DEF_PRIORITY.  So a stream of files, for which reclaim
+ * finds enough at once, takes nothing of the share.  A process that would be killed for memory
+ * takes all of the share, and then again a share of what is left.
+ *
+ * Reclaim is not told of the pages by mm_account_reclaimed_pages().  It would take 32 pages for
+ * enough and stop below the watermark, and a process is killed if reclaim then finds nothing in
+ * the page cache.  So it goes on to priority 0, and then looks at free memory.
+ *
  * When memory has not been short for a while, the pool grows step by step, from memory
  * that is free, until it has the size that the administrator wrote.
  */
@@ -23,6 +34,7 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/shrinker.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
@@ -32,6 +44,10 @@
 /* From the last time memory was short, or too short to grow, and from step to step. */
 #define PAUSE	(10 * HZ)
 #define STEP	HZ
+
+/* A part of the pool that is freeable at any time, and its pages at most. */
+#define SHARE		16
+#define SHARE_MAX	((1UL << DEF_PRIORITY) - 1)
 
 static struct shrinker *shrinker;
 
@@ -53,13 +69,22 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 			      global_node_page_state(NR_INACTIVE_FILE);
 	unsigned long least = SETCACHE_SETS_PER_MIB * SETCACHE_WAYS;
 
-	return pool - min(pool, max(files, least));
+	if (pool <= least)
+		return 0;
+	return max(pool - min(pool, max(files, least)),
+		   min3(pool - least, pool / SHARE, SHARE_MAX));
 }
 
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
-	long freed = setcache_pool_take(DIV_ROUND_UP(sc->nr_to_scan, SETCACHE_WAYS));
+	unsigned long sets = DIV_ROUND_UP(sc->nr_to_scan, SETCACHE_WAYS);
+	long freed = setcache_pool_take(sets);
 
+	if (freed < 0) {
+		/* Another task takes memory: let it get on, or this one may be killed. */
+		schedule_timeout_uninterruptible(1);
+		freed = setcache_pool_take(sets);
+	}
 	if (freed < 0)
 		return SHRINK_STOP;
 	setcache_count(SETCACHE_STAT_RECLAIMED, freed);

@@ -22,6 +22,8 @@
 #define READERS		3U
 #define WRONG		1	/* exit status of a reader: wrong data, or another error */
 
+#define CGROUP		MCUBE_CGROUPS "/mcube-setcache"
+
 FIXTURE(setcache_faults) {
 	struct setcache_setup setup;
 };
@@ -220,6 +222,57 @@ TEST_F_TIMEOUT(setcache_faults, memory_is_short, 240)
 	EXPECT_EQ(pages, setcache_stat("pages"));
 	for (i = 0; i < READERS; i++)
 		EXPECT_TRUE(child_was_killed(pid[i]));
+	expect_sound(_metadata, self->setup.file, 1);
+}
+
+/* A process that keeps a file of so many MiB in the page cache, where nobody may take it. */
+static pid_t start_protected_file(const char *path, long mib)
+{
+	char *buf = malloc(MIB);
+	pid_t pid = fork();
+	long i;
+	int fd;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || mcube_write(CGROUP "/cgroup.procs", "0"))
+		_exit(WRONG);
+	for (i = 0; i < mib; i++)
+		if (pread(fd, buf, MIB, i * MIB) != (ssize_t)MIB)
+			_exit(WRONG);
+	for (;;)
+		pause();
+}
+
+/*
+ * The page cache is larger than the pool, and protected: a process gets the memory of the
+ * pool before it is killed.
+ */
+TEST_F_TIMEOUT(setcache_faults, memory_is_short_beside_files, 240)
+{
+	long mib = mcube_field("/proc/meminfo", "MemTotal") / 1024 / 8;
+	double end = mcube_now() + 60;
+	char path[192];
+	pid_t pid;
+
+	if (mcube_make_cgroup(CGROUP, "+memory") ||
+	    mcube_write_num(CGROUP "/memory.min", (2 * mib + 16) * MIB))
+		SKIP(return, "no memory cgroup");
+	snprintf(path, sizeof(path), "%s-protected", self->setup.backing);
+	ASSERT_EQ(0, mcube_make_hole(path, 2 * mib * 256));
+	pid = start_protected_file(path, 2 * mib);
+	while (mcube_field(CGROUP "/memory.stat", "file") < 2 * mib * (long)MIB &&
+	       child_runs(pid) && mcube_now() < end)
+		usleep(10000);
+	unlink(path);
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", mib));
+	EXPECT_TRUE(take_memory(mib * 256 / 2));
+	/* The pool is the smaller of the two all the time. */
+	EXPECT_LE(mib * (long)MIB, mcube_field(CGROUP "/memory.stat", "file"));
+	EXPECT_TRUE(child_was_killed(pid));
+	EXPECT_EQ(0, rmdir(CGROUP));
 	expect_sound(_metadata, self->setup.file, 1);
 }
 
