@@ -18,8 +18,8 @@
  * above, the oldest entry goes to the next region.  That is a step for each
  * region, and a few instructions if no region gets larger or smaller.
  *
- * Of all pages one in 2^shift is looked at, see mcube_ubm_next_sampled().  A sampled stack of n entries stands for a stack of n * 2^shift pages,
- * and a hit for 2^shift hits.
+ * Of all pages one in 2^shift is looked at, see mcube_ubm_next_sampled().  A sampled stack
+ * of n entries stands for a stack of n * 2^shift pages, and a hit for 2^shift hits.
  *
  * If the depth changes, the regions follow by a step for each reference.
  *

@@ -136,7 +136,7 @@ static void *create(const struct replay_trace *t, uint32_t size,
 		p->key = (struct mcube_ubm_key){ .ino = t->file[i].ino, .dev = t->file[i].dev };
 		p->hash = mcube_ubm_hash(&p->key);
 		p->prev = MCUBE_UBM_NO_PREV;
-		p->size = min(t->file[i].pages, (uint64_t)U32_MAX);
+		p->size = min_t(uint64_t, t->file[i].pages, U32_MAX);
 	}
 	for (uint32_t i = 0; i < t->nr_pages; i++) {
 		struct place *p = &c->place[t->page[i].file];

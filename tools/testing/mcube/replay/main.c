@@ -118,7 +118,7 @@ static void parse_sizes(struct request *r, char *list)
 		bad("there is no size in", list);
 }
 
-static uint64_t number(const char *text)
+static uint64_t parse_number(const char *text)
 {
 	uint64_t value;
 	char *end;
@@ -158,10 +158,10 @@ static void parse(struct request *r, int argc, char **argv)
 			r->shuffle = *optarg == 'i' ? REPLAY_SHUFFLE_IDS : REPLAY_SHUFFLE_ORDER;
 			break;
 		case 'r':
-			r->seed = number(optarg);
+			r->seed = parse_number(optarg);
 			break;
 		case 'x':
-			mcube_ubm_secret = number(optarg);
+			mcube_ubm_secret = parse_number(optarg);
 			break;
 		case 'j':
 			r->json = true;
