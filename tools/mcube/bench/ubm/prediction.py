@@ -3,8 +3,8 @@
 
 `mcube replay` reads the recorded ranges in a guest, without readahead, so that each miss is
 a miss of the policy. The user-space replay gets the same references, models of the kernel's
-lists, and a cache of as many pages as the kernel's cache had on average in the second half of
-the run. prediction_gap_max is that of UBM, prediction_gap_stock_max that of the lists alone.
+lists, and a cache of as many pages as the kernel's cache had on average when it was full.
+prediction_gap_max is that of UBM, prediction_gap_stock_max that of the lists alone.
 """
 
 import functools
