@@ -27,6 +27,8 @@ ENGINES = {"lru": "classic", "mglru": "mglru", "ubm": "ubm-classic", "ubm-mglru"
 # KiB of the process that replays, beside the page cache.
 BESIDE = 1000
 SHARES = (0.4, 0.7)
+# Replays in the kernel, whose runs differ by some points where pages are few.
+REPEAT = 3
 # Secrets of UBM's hash, which the kernel draws at random, to predict for.
 SECRETS = 9
 REPLAY = ui.BUILD / "replay/mcube-replay"
@@ -52,7 +54,7 @@ def run_guest(args, disk, traces, out, policy):
         name, (pages, _) = path.name.partition(".")[0], pages_of(path)
         memory = " ".join(f"{BESIDE + int(s * pages * 4)}K" for s in args.prediction_shares)
         lines.append(f"mcube replay /guest/{path.name} --dir /data --memory {memory} "
-                     f"--no-readahead --json > /results/{name}.json")
+                     f"--no-readahead --repeat {REPEAT} --json > /results/{name}.json")
     vm = guest.make(f"{disk},snapshot=on", args.kernel, counted=True)
     guest.with_command(vm)
     for path in traces:
@@ -98,13 +100,17 @@ def rows_of(traces, out, known):
         for path in traces if engine in known else ():
             found = by_name[path.name.partition(".")[0]]
             ratios = predicted(path, engine, sorted({int(r["cache_pages"]) for r in found}))
-            for r in found:
-                expected = ratios[int(r["cache_pages"])]
+            for memory in sorted({r["memory"] for r in found}):
+                same = [r for r in found if r["memory"] == memory]
+                mean = {k: statistics.fmean(r[k] for r in same)
+                        for k in ("cache_pages", "hit_ratio", "device_pages")}
+                expected = statistics.fmean(ratios[int(r["cache_pages"])] for r in same)
                 rows.append({"part": "prediction", "policy": policy, "engine": engine,
-                             "trace": path.name.partition(".")[0], "kib": r["memory"] >> 10,
-                             "cache_pages": int(r["cache_pages"]), "kernel": r["hit_ratio"],
-                             "predicted": expected, "gap": 100 * (r["hit_ratio"] - expected),
-                             "device_pages": r["device_pages"]})
+                             "trace": path.name.partition(".")[0], "kib": memory >> 10,
+                             "cache_pages": int(mean["cache_pages"]),
+                             "kernel": mean["hit_ratio"], "predicted": expected,
+                             "gap": 100 * (mean["hit_ratio"] - expected),
+                             "device_pages": mean["device_pages"]})
     return rows
 
 
