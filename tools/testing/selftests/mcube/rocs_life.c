@@ -274,12 +274,16 @@ TEST_F_TIMEOUT(rocs_life, exec_while_profiled, 300)
 TEST_F_TIMEOUT(rocs_life, exit_inside, 300)
 {
 	char pids[64];
+	double end;
 
 	hold(_metadata, self);
 	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
 	EXPECT_TRUE(rocs_await_gone(self->puppet->pid));
 	EXPECT_EQ(0, rocs_targets());
-	/* A PID that may become another process is forgotten. */
+	/* A PID that may become another process is forgotten, a tick after it was reaped. */
+	end = mcube_now() + ROCS_DEADLINE;
+	while (mcube_read(MCUBE_ROCS "pids", pids, sizeof(pids)) && mcube_now() < end)
+		usleep(1000);
 	EXPECT_EQ(0, mcube_read(MCUBE_ROCS "pids", pids, sizeof(pids)));
 }
 
