@@ -55,7 +55,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "runs.h"
+#include "detector.h"
 
 static void touch(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 		  struct mcube_ubm_touched *touched, u32 id, u8 class)

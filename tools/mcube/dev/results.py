@@ -478,8 +478,8 @@ def ubm_kernel(data):
            by_limit(lambda r: f"{r['elapsed_disk']:.2f}")]
     if predicted:
         out += ["Hit ratios of recorded references, in percent: of the kernel, and of the replay "
-                "in user space\non models of the kernel's lists, with as many pages as its cache had "
-                "on average.  Readahead is off.",
+                "in user space\non models of the kernel's lists, with as many pages as its cache "
+                "had on average.  Readahead is off.",
                 table(predicted, {"policy": "policy", "trace": "trace", "pages": "cache_pages",
                                   "kernel": lambda r: f"{100 * r['kernel']:.2f}",
                                   "replay": lambda r: f"{100 * r['predicted']:.2f}",
