@@ -316,7 +316,7 @@ static u32 sampled_pages(u32 hash, u32 page, u32 end, unsigned int shift)
 {
 	u32 nr = 0;
 
-	end = min(end, page + min(end - page, SAMPLE_MOST));
+	end = page + min(end - page, SAMPLE_MOST);
 	for (; (page = mcube_ubm_next_sampled(hash, page, end, shift)) < end; page++)
 		nr++;
 	return nr;

@@ -34,6 +34,12 @@ struct mcube_ubm_tuning {
 	bool guard;
 };
 
+/* Least scan_control::priority at which held pages stay in any case. */
+#define MCUBE_UBM_KEPT_FROM	3
+
+/* More urgent reclaim passes by held pages if it looks at no more pages at a time. */
+#define MCUBE_UBM_KEPT_LOOKS	1024
+
 /* For a kernel that notes references by chunks of 16 pages. */
 #define MCUBE_UBM_TUNING_DEFAULT {					\
 	.rules = { .gap = 4, .min = 8, .age = 12, .mixed = 64,	\
@@ -150,6 +156,36 @@ struct mcube_ubm_core {
 	u64 lru_missed;
 	u64 refs[3];
 };
+
+/**
+ * mcube_ubm_kept_urgently() - does reclaim leave held pages alone when it is urgent?
+ * @capacity: pages of the cache.
+ * @held: pages that all loops hold.
+ * @row: held pages that reclaim came by in a row.
+ * @priority: how urgent reclaim is, below MCUBE_UBM_KEPT_FROM.
+ * @found: reclaim has found other pages in this cache.
+ *
+ * Return: true if held pages stay.
+ */
+static inline bool mcube_ubm_kept_urgently(u32 capacity, u64 held, u64 row, int priority,
+					   bool found)
+{
+	return capacity >> priority <= MCUBE_UBM_KEPT_LOOKS &&
+	       (found || (priority && row <= held));
+}
+
+/**
+ * mcube_ubm_kept_enough() - has reclaim kept so much that nothing stays any more?
+ * @capacity: pages of the cache.
+ * @held: pages that all loops hold.
+ * @kept: pages that reclaim has kept since a held loop was last read.
+ *
+ * Return: true if nothing stays until a held loop is read again.
+ */
+static inline bool mcube_ubm_kept_enough(u32 capacity, u64 held, u64 kept)
+{
+	return kept >= capacity / 2 + held;
+}
 
 size_t mcube_ubm_core_bytes(u64 capacity);
 void mcube_ubm_core_init(struct mcube_ubm_core *core, u64 capacity,

@@ -24,8 +24,8 @@
  * Urgent reclaim.  Reclaim begins with a small part of the lists, 1/4096, and
  * doubles the part while it gets too little, until it looks at all pages.  Held
  * pages stay for as long as reclaim has looked at less than an eighth at a time
- * (KEPT_FROM), and so at less than a quarter in sum.  In a cache of few pages they stay
- * for as long as reclaim finds others (KEPT_LOOKS).  After that reclaim does what
+ * (MCUBE_UBM_KEPT_FROM), and so at less than a quarter in sum.  In a cache of few pages they stay
+ * for as long as reclaim finds others (MCUBE_UBM_KEPT_LOOKS).  After that reclaim does what
  * it does without UBM, three times, for the last seven quarters of the lists.  An
  * allocation fails, or a cgroup is out of memory, only after these rounds: no
  * earlier than without UBM.
@@ -77,12 +77,6 @@
 
 #include "../../internal.h"
 #include "internal.h"
-
-/* Least scan_control::priority at which held pages stay in any case. */
-#define KEPT_FROM	3
-
-/* More urgent reclaim passes by held pages if it looks at no more pages at a time. */
-#define KEPT_LOOKS	1024
 
 static bool is_concern(struct folio *folio)
 {
@@ -138,7 +132,7 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 	unsigned long kept = READ_ONCE(d->kept);
 	u32 looks;
 
-	if (kept >= READ_ONCE(d->core->capacity) / 2 + all_held(d))
+	if (mcube_ubm_kept_enough(READ_ONCE(d->core->capacity), all_held(d), kept))
 		return false;
 	if (!is_own(d, target)) {
 		if (!lru_gen_enabled())
@@ -165,11 +159,11 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 static bool has_others(const struct mcube_ubm_domain *d, const struct mem_cgroup *target,
 		       int priority, unsigned long reclaimed)
 {
-	if (priority >= KEPT_FROM)
+	if (priority >= MCUBE_UBM_KEPT_FROM)
 		return true;
-	return READ_ONCE(d->core->capacity) >> priority <= KEPT_LOOKS &&
-	       ((reclaimed && is_own(d, target)) ||
-		(priority && READ_ONCE(d->row) <= all_held(d)));
+	return mcube_ubm_kept_urgently(READ_ONCE(d->core->capacity), all_held(d),
+				       READ_ONCE(d->row), priority,
+				       reclaimed && is_own(d, target));
 }
 
 /* See mcube_ubm_holds(). */

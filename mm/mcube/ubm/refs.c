@@ -326,13 +326,14 @@ void __mcube_ubm_mapped(const struct vm_fault *vmf, pgoff_t end)
 void __mcube_ubm_added(struct address_space *mapping, struct folio *folio)
 {
 	const unsigned long pages = folio_nr_pages(folio);
+	const pgoff_t next = folio_next_index(folio);
 	struct mcube_ubm_domain *d;
 	struct mcube_ubm_key key;
 	unsigned long at;
 	u32 hash;
 
 	if (!S_ISREG(mapping->host->i_mode) ||
-	    folio_next_index(folio) >= MCUBE_UBM_NO_PREV)
+	    next >= MCUBE_UBM_NO_PREV)
 		return;
 	rcu_read_lock();
 	d = mcube_ubm_domain_of(folio);
@@ -340,9 +341,8 @@ void __mcube_ubm_added(struct address_space *mapping, struct folio *folio)
 		mcube_ubm_count(MCUBE_UBM_ADDED, pages);
 		key = mcube_ubm_key_of(mapping->host);
 		hash = mcube_ubm_hash(&key);
-		if (mcube_ubm_next_sampled(hash, folio->index, folio_next_index(folio),
-					   READ_ONCE(d->core->lru.shift)) <
-		    folio_next_index(folio)) {
+		if (mcube_ubm_next_sampled(hash, folio->index, next,
+					   READ_ONCE(d->core->lru.shift)) < next) {
 			for (at = 0; at < pages; at += PART) {
 				spin_lock(&d->lock);
 				mcube_ubm_core_missed(d->core, hash, folio->index + at,

@@ -22,10 +22,6 @@
 #include "reclaim.h"
 #include "ubm/core.h"
 
-/* As in mm/mcube/ubm/reclaim.c. */
-#define KEPT_FROM	3
-#define KEPT_LOOKS	1024
-
 /* Traces with files are noted as in the kernel, other traces page by page. */
 static const struct mcube_ubm_tuning by_chunk = MCUBE_UBM_TUNING_DEFAULT;
 static const struct mcube_ubm_tuning by_page = {
@@ -102,15 +98,16 @@ static bool kernel_keeps(void *arg, uint32_t page, int priority, uint32_t freed)
 {
 	struct ubm *c = arg;
 	u64 all = c->core->table.runs.loops.all;
+	u32 capacity = c->core->capacity;
 
 	if (!held(c, page)) {
 		c->row = 0;
 		return false;
 	}
-	if (priority < KEPT_FROM && (c->core->capacity >> priority > KEPT_LOOKS ||
-				     !(freed || (priority && c->row <= all))))
+	if (priority < MCUBE_UBM_KEPT_FROM &&
+	    !mcube_ubm_kept_urgently(capacity, all, c->row, priority, freed))
 		return false;
-	if (c->kept >= c->core->capacity / 2 + all)
+	if (mcube_ubm_kept_enough(capacity, all, c->kept))
 		return false;
 	c->kept++;
 	c->row++;
