@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "replay/reclaim.h"
+#include "replay_array.h"
 
 enum { PAGES = 200, REFS = 4000 };
 
@@ -16,31 +17,7 @@ void engine_stat(struct engine_stat *to, const char *name, double value)
 {
 }
 
-/* A list as an array, the oldest page first. */
-struct array {
-	u32 nr;
-	u64 id[PAGES];
-};
-
-static int place(const struct array *a, u64 id)
-{
-	u32 i;
-
-	for (i = 0; i < a->nr; i++)
-		if (a->id[i] == id)
-			return i;
-	return -1;
-}
-
-static u64 take(struct array *a, u32 at)
-{
-	u64 id = a->id[at];
-
-	a->nr--;
-	memmove(&a->id[at], &a->id[at + 1], (a->nr - at) * sizeof(*a->id));
-	return id;
-}
-
+/* Arrays have the oldest page first. */
 static void add(struct array *a, u64 id)
 {
 	a->id[a->nr++] = id;
@@ -65,7 +42,7 @@ static u32 shrink(struct slow *s, int priority, bool force)
 		for (i = 0; i < 32 && inactive; i++, inactive--) {
 			if (!s->inactive.nr)
 				continue;
-			id = take(&s->inactive, 0);
+			id = array_take(&s->inactive, 0);
 			s->shadow[id] = true;
 			s->eviction[id] = s->nonresident_age++;
 			s->referenced[id] = false;
@@ -73,7 +50,7 @@ static u32 shrink(struct slow *s, int priority, bool force)
 		}
 		for (i = 0; i < 32 && active; i++, active--)
 			if (may_deactivate && s->active.nr)
-				add(&s->inactive, take(&s->active, 0));
+				add(&s->inactive, array_take(&s->active, 0));
 		if (gone >= 32)
 			break;
 	}
@@ -102,8 +79,8 @@ static u32 slow_classic(const u64 *id, u32 nr, u32 size)
 
 	memset(&s, 0, sizeof(s));
 	for (i = 0; i < nr; i++) {
-		bool inactive = place(&s.inactive, id[i]) >= 0;
-		bool active = place(&s.active, id[i]) >= 0;
+		bool inactive = array_place(&s.inactive, id[i]) >= 0;
+		bool active = array_place(&s.active, id[i]) >= 0;
 
 		hits += inactive || active;
 		if (!inactive && !active) {
@@ -121,7 +98,7 @@ static u32 slow_classic(const u64 *id, u32 nr, u32 size)
 		} else if (!s.referenced[id[i]]) {
 			s.referenced[id[i]] = true;
 		} else if (inactive) {
-			add(&s.active, take(&s.inactive, place(&s.inactive, id[i])));
+			add(&s.active, array_take(&s.inactive, array_place(&s.inactive, id[i])));
 			s.referenced[id[i]] = false;
 			s.nonresident_age++;
 		}

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "replay/engine.h"
+#include "replay_array.h"
 
-enum { PAGES = 40, REFS = 600, MOST = 64 };
+enum { PAGES = 40, REFS = 600 };
 
 /* The counters that the last engine put out. */
 struct engine_stat {
@@ -28,30 +29,13 @@ void engine_stat(struct engine_stat *to, const char *name, double value)
 	to->value[to->nr++] = value;
 }
 
-struct array {
-	u32 nr;
-	u64 id[MOST];
-};
-
-static int place(const struct array *a, u64 id)
-{
-	u32 i;
-
-	for (i = 0; i < a->nr; i++)
-		if (a->id[i] == id)
-			return i;
-	return -1;
-}
-
 static bool drop(struct array *a, u64 id)
 {
-	int i = place(a, id);
+	int i = array_place(a, id);
 
-	if (i < 0)
-		return false;
-	a->nr--;
-	memmove(&a->id[i], &a->id[i + 1], (a->nr - i) * sizeof(*a->id));
-	return true;
+	if (i >= 0)
+		array_take(a, i);
+	return i >= 0;
 }
 
 static void push(struct array *a, u64 id)
@@ -89,7 +73,7 @@ static u32 slow_clock(const u64 *id, u32 nr, u32 size)
 	u64 last;
 
 	for (i = 0; i < nr; i++) {
-		if (place(&a, id[i]) >= 0) {
+		if (array_place(&a, id[i]) >= 0) {
 			again[id[i]] = true;
 			hits++;
 			continue;
@@ -112,7 +96,7 @@ static u32 slow_2q(const u64 *id, u32 nr, u32 size)
 	bool known;
 
 	for (i = 0; i < nr; i++) {
-		if (place(&in, id[i]) >= 0) {
+		if (array_place(&in, id[i]) >= 0) {
 			hits++;
 			continue;
 		}
@@ -157,8 +141,8 @@ static u32 slow_arc(const u64 *id, u32 nr, u32 size)
 			push(&t[1], id[i]);
 			continue;
 		}
-		if (place(&b[0], id[i]) >= 0 || place(&b[1], id[i]) >= 0) {
-			bool second = place(&b[1], id[i]) >= 0;
+		if (array_place(&b[0], id[i]) >= 0 || array_place(&b[1], id[i]) >= 0) {
+			bool second = array_place(&b[1], id[i]) >= 0;
 
 			if (second)
 				p = max(p - max((double)b[0].nr / b[1].nr, 1.0), 0.0);

@@ -87,8 +87,9 @@ def replay(path, engine, sizes, secret):
 
 
 def predicted(path, engine, sizes):
-    """{pages: hit ratio}, means over secrets of UBM's hash."""
-    found = [replay(path, engine, sizes, s * 0x9e3779b97f4a7c15 % 2**63) for s in range(SECRETS)]
+    """{pages: hit ratio}, means over secrets of UBM's hash; lists alone have no hash."""
+    secrets = range(SECRETS if engine.startswith("ubm") else 1)
+    found = [replay(path, engine, sizes, s * 0x9e3779b97f4a7c15 % 2**63) for s in secrets]
     return {size: statistics.fmean(f[size] for f in found) for size in sizes}
 
 

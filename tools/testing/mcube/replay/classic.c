@@ -21,6 +21,8 @@
  *    seconds old.  Here they are exact, as the replay has no clock.
  *  - Pages do not wait in batches of a CPU: reclaim empties these before it looks.
  */
+#include <linux/minmax.h>
+
 #include "list.h"
 #include "reclaim.h"
 
@@ -47,7 +49,7 @@ static struct reclaim *classic_lists(uint32_t nr_pages, uint32_t size)
 	struct classic *c = engine_alloc(1, sizeof(*c));
 
 	c->r.ops = &reclaim_classic;
-	/* So that there are @size pages on average. */
+	/* Reclaim frees a batch at a time: the mean is @size pages. */
 	c->r.limit = size + RECLAIM_BATCH / 2;
 	c->flags = engine_alloc(nr_pages, sizeof(*c->flags));
 	c->left = engine_alloc(nr_pages, sizeof(*c->left));
@@ -60,13 +62,10 @@ static bool classic_has(const struct reclaim *r, uint32_t page)
 	return list_has(&((const struct classic *)r)->list, page);
 }
 
-static uint32_t take(struct classic *c, uint32_t page)
+static void take(struct classic *c, uint32_t page)
 {
-	uint32_t from = c->flags[page] & IS_ACTIVE ? ACTIVE : INACTIVE;
-
 	list_del(&c->list, page);
-	c->nr[from]--;
-	return from;
+	c->nr[c->flags[page] & IS_ACTIVE ? ACTIVE : INACTIVE]--;
 }
 
 static void put(struct classic *c, uint32_t page, uint32_t to)
@@ -133,10 +132,10 @@ static uint32_t shrink(struct classic *c, int priority, bool force, uint32_t fre
 	uint32_t gone = 0, part;
 
 	while ((nr[INACTIVE] || nr[ACTIVE]) && gone < RECLAIM_BATCH) {
-		part = nr[INACTIVE] < RECLAIM_BATCH ? nr[INACTIVE] : RECLAIM_BATCH;
+		part = min(nr[INACTIVE], RECLAIM_BATCH);
 		nr[INACTIVE] -= part;
 		gone += shrink_inactive(c, part, priority, freed);
-		part = nr[ACTIVE] < RECLAIM_BATCH ? nr[ACTIVE] : RECLAIM_BATCH;
+		part = min(nr[ACTIVE], RECLAIM_BATCH);
 		nr[ACTIVE] -= part;
 		if (deactivate)
 			shrink_active(c, part);

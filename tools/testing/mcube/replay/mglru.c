@@ -17,7 +17,6 @@
  * Differences from the kernel: pages do not wait in batches of a CPU.
  */
 #include <linux/log2.h>
-#include <linux/minmax.h>
 
 #include "list.h"
 #include "reclaim.h"
@@ -72,7 +71,7 @@ static struct reclaim *mglru_lists(uint32_t nr_pages, uint32_t size)
 	struct mglru *c = engine_alloc(1, sizeof(*c));
 
 	c->r.ops = &reclaim_mglru;
-	/* So that there are @size pages on average. */
+	/* Reclaim frees a batch at a time: the mean is @size pages. */
 	c->r.limit = size + SCAN_BATCH / 2;
 	c->page = engine_alloc(nr_pages, sizeof(*c->page));
 	c->youngest = LEAST_GENS + 1;

@@ -625,3 +625,14 @@ int mcube_make_hole(const char *path, size_t pages)
 	close(fd);
 	return ret;
 }
+
+/* Make a file whose pages all have blocks fit for swapon(). */
+int mcube_swap_head(int fd, size_t pages)
+{
+	const uint32_t head[] = { 1, pages - 1, 0 };	/* version, last page, bad pages */
+	char page[PAGE_SIZE_] = { };
+
+	memcpy(page + 1024, head, sizeof(head));
+	memcpy(page + PAGE_SIZE_ - 10, "SWAPSPACE2", 10);
+	return pwrite(fd, page, sizeof(page), 0) != sizeof(page) || fsync(fd) ? -EIO : 0;
+}

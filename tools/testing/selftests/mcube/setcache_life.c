@@ -240,10 +240,6 @@ static int comes_in(const char *file, char *buf, unsigned int pages, uint32_t nu
 
 TEST_F_TIMEOUT(setcache_life, files_that_stay_out, 120)
 {
-	struct {
-		char boot[1024];
-		uint32_t version, last_page, bad_pages;
-	} head = { .version = 1, .last_page = PAGES - 1 };
 	char path[] = "/dev/shm/mcube-setcache";
 	int fd;
 
@@ -259,9 +255,7 @@ TEST_F_TIMEOUT(setcache_life, files_that_stay_out, 120)
 	EXPECT_EQ(0, umount("/dev/shm"));
 	/* A file into which pages are swapped, and before and after. */
 	EXPECT_EQ(PAGES - 1, comes_in(self->setup.file, self->buf, PAGES, 1));
-	EXPECT_EQ(sizeof(head), pwrite(self->fd, &head, sizeof(head), 0));
-	EXPECT_EQ(10, pwrite(self->fd, "SWAPSPACE2", 10, PAGE_SIZE_ - 10));
-	EXPECT_EQ(0, fsync(self->fd));
+	EXPECT_EQ(0, mcube_swap_head(self->fd, PAGES));
 	ASSERT_EQ(0, swapon(self->setup.file, 0));
 	EXPECT_EQ(0, posix_fadvise(self->fd, 0, 0, POSIX_FADV_DONTNEED));
 	EXPECT_EQ(0, comes_in(self->setup.file, self->buf, PAGES, 1));

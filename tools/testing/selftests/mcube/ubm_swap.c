@@ -46,14 +46,12 @@ FIXTURE_VARIANT_ADD(ubm_swap, mglru) {
 /* A file to swap to. */
 static int make_swap(const char *path, size_t pages)
 {
-	unsigned int head[3] = { 1, pages - 1, 0 };	/* version, last page, bad pages */
 	int fd, ret = ubm_write_file(path, pages);
 
 	if (ret)
 		return ret;
 	fd = open(path, O_WRONLY);
-	ret = pwrite(fd, head, sizeof(head), 1024) != sizeof(head) ||
-	      pwrite(fd, "SWAPSPACE2", 10, PAGE_SIZE_ - 10) != 10 || fsync(fd);
+	ret = mcube_swap_head(fd, pages);
 	close(fd);
 	return ret ?: swapon(path, 0);
 }
