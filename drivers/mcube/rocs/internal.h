@@ -301,6 +301,7 @@ void rocs_pick_exit(void);
 
 /* prefetch.c */
 bool rocs_prefetch_known(void);
+bool rocs_prefetch_pauses(void);
 bool rocs_prefetch_may_pause(void);
 int rocs_prefetch_init(void);
 void rocs_prefetch_exit(void);

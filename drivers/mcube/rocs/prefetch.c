@@ -208,6 +208,17 @@ bool rocs_prefetch_known(void)
 }
 
 /**
+ * rocs_prefetch_pauses() - do prefetchers pause for a profile?
+ *
+ * Context: process, rocs_lock held.
+ * Return: true if a profile costs other processes their prefetchers.
+ */
+bool rocs_prefetch_pauses(void)
+{
+	return switches && rocs_config.prefetch_off;
+}
+
+/**
  * rocs_prefetch_may_pause() - may a process be profiled now?
  *
  * Context: process, rocs_lock held.
@@ -215,7 +226,7 @@ bool rocs_prefetch_known(void)
  */
 bool rocs_prefetch_may_pause(void)
 {
-	if (!switches || !rocs_config.prefetch_off)
+	if (!rocs_prefetch_pauses())
 		return true;
 	if (pausing)
 		return time_before(jiffies, pause_began + JOIN_TIME);

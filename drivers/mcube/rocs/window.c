@@ -10,14 +10,14 @@
  *   the plan says         done here
  *   PROFILE begins        prefetchers pause, accesses are sampled
  *   PROFILE goes on       the sampling period follows the budget
- *   PROFILE takes long    sampling ends, the plan waits
+ *   PROFILE takes long    where prefetchers pause: sampling ends, the plan waits
  *   PROFILE ends          sampling ends, the stack is made; pages of the stack that
  *                         lie in the partition by chance move out
  *   mapped = n            pages move until the first n of the stack are in the
  *                         partition; the next window begins after that
  *
- * A process that sleeps has no windows.  A profile is given up after a time, as it
- * keeps the prefetchers of all CPUs off.
+ * A process that sleeps has no windows.  A profile that keeps the prefetchers of all CPUs
+ * off is given up after a time.
  *
  * Source: Soares, Tam and Stumm, MICRO 2008, sections 3 and 4.
  *
@@ -37,7 +37,7 @@
 
 #include <trace/events/mcube_rocs.h>
 
-/* The longest time that a process is profiled. */
+/* The longest time that a process is profiled while prefetchers pause. */
 #define PROFILE_TIME	(10 * HZ)
 
 /* A window begins now. */
@@ -191,7 +191,7 @@ bool rocs_window_tick(struct rocs_target *t, unsigned long deadline)
 		w = window_of(t);
 		if (w.cycles >= 1000ULL * rocs_config.window_kcycles)
 			end_window(t, &w);
-		else if (t->plan.state == ROCS_PROFILE &&
+		else if (t->plan.state == ROCS_PROFILE && rocs_prefetch_pauses() &&
 			 time_after(jiffies, t->deadline))
 			give_up_profile(t);
 	}

@@ -150,25 +150,30 @@ TEST_F_TIMEOUT(rocs_life, busy_while_on, 120)
 
 /* Processes -------------------------------------------------------------- */
 
-/* A child with all pages of the puppet, which shall not change in the child. */
+/*
+ * A child with all pages of the puppet, which shall not change in the child.  A signal
+ * that comes before the child waits is kept until then.
+ */
 static int fork_child(struct rocs_puppet *p)
 {
-	pid_t pid = fork();
+	sigset_t wake;
+	pid_t pid;
 	size_t i;
+	int sig;
 
+	sigemptyset(&wake);
+	sigaddset(&wake, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &wake, NULL);
+	pid = fork();
 	if (pid)
 		return pid < 0 ? -errno : pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pause();
+	sigwait(&wake, &sig);
 	for (i = 0; i < p->pages; i++)
 		if (*(uint64_t *)(p->mem + i * PAGE_SIZE_) !=
 		    ~*(uint64_t *)(p->mem + (i + 1) * PAGE_SIZE_ - sizeof(uint64_t)))
 			_exit(1);
 	_exit(0);
-}
-
-static void nothing(int sig)
-{
 }
 
 /* Wake the child, and wait for what it finds. */
@@ -184,7 +189,6 @@ static int join_child(struct rocs_puppet *p)
 
 static int fork_and_note(struct rocs_puppet *p)
 {
-	signal(SIGUSR1, nothing);
 	child = fork_child(p);
 	return child < 0 ? child : 0;
 }

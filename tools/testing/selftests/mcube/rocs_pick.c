@@ -230,4 +230,24 @@ TEST_F_TIMEOUT(rocs_pick, prefetchers_pause_for_a_tenth_of_the_time, 900)
 	EXPECT_EQ(0, rocs_puppet_end(next));
 }
 
+/* Longer than a profile may keep prefetchers off. */
+#define SLEEP	12
+
+/* A profile waits for a process that sleeps, unless all processes wait for it. */
+TEST_F_TIMEOUT(rocs_pick, profile_of_a_sleeper, 300)
+{
+	self->puppet = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
+	ASSERT_NE(NULL, self->puppet);
+	mcube_write(MCUBE_ROCS "prefetch_off", "0");
+	ASSERT_TRUE(rocs_lead_to_profile(self->puppet, &self->line));
+	ASSERT_EQ(0, kill(self->puppet->pid, SIGSTOP));
+	sleep(SLEEP);
+	ASSERT_TRUE(rocs_target(self->puppet->pid, &self->line));
+	EXPECT_STREQ("profile", self->line.state);
+	if (mcube_write(MCUBE_ROCS "prefetch_off", "1") != -EOPNOTSUPP)
+		EXPECT_TRUE(rocs_await_state(self->puppet->pid, "watch", &self->line));
+	ASSERT_EQ(0, kill(self->puppet->pid, SIGCONT));
+	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
+}
+
 TEST_HARNESS_MAIN

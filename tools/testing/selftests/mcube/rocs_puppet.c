@@ -20,8 +20,11 @@
 
 /* Pages that a puppet uses between two looks at what it shall do. */
 #define STRIDE		8
-/* With every 64th fault sampled, a profile is complete soon. */
-#define PERIOD		64
+/* The shortest period: on a busy machine faults are rare. */
+#define PERIOD		32
+/* Windows of a profile at first, and at most: short windows shorten the period soon. */
+#define FIRST_KCYCLES	40000L
+#define MOST_KCYCLES	320000L
 #define TAG		0x5ca1ab1e00000000ULL
 
 static bool is_file(const struct rocs_puppet *p)
@@ -143,6 +146,22 @@ static void pulse(struct rocs_puppet *p, unsigned int n)
 	}
 }
 
+/*
+ * Gain speed by pages in the partition.  The puppet looks for itself: a test that tells
+ * the puppet what ROCS does tells it too late on a busy machine.
+ */
+static void gain(struct rocs_puppet *p, unsigned int n)
+{
+	static struct rocs_setup setup;
+
+	if (p->looked != p->rounds) {
+		p->looked = p->rounds;
+		mcube_dim_from(&setup.dim, MCUBE_MAP "color_map");
+		p->inside = rocs_reserved(&setup, getpid(), p->mem, p->pages, NULL) > 0;
+	}
+	pulse(p, p->inside ? 4 : n % 512 == 0);
+}
+
 /* Use some pages: a write that is lost or goes to the wrong page is found. */
 static void use_pages(struct rocs_puppet *p)
 {
@@ -186,8 +205,8 @@ static void play(struct rocs_puppet *p)
 		case ROCS_SLOW:
 			pulse(p, n % 512 == 0);
 			break;
-		case ROCS_FAST:
-			pulse(p, 4);
+		case ROCS_GAIN:
+			gain(p, n);
 			break;
 		}
 		use_pages(p);
@@ -290,11 +309,10 @@ int rocs_puppet_end(struct rocs_puppet *p)
 }
 
 /* A profile begins, and the plan is frozen as soon as samples are frequent. */
-static bool freeze_profile(struct rocs_puppet *p, struct rocs_line *l)
+static bool freeze_profile(struct rocs_puppet *p, struct rocs_line *l, long kcycles)
 {
-	/* Windows so long that a slow machine freezes the plan in time. */
 	if (rocs_choose(0) || !rocs_await_gone(p->pid) ||
-	    mcube_write(MCUBE_ROCS "window_kcycles", "40000") ||
+	    mcube_write_num(MCUBE_ROCS "window_kcycles", kcycles) ||
 	    rocs_choose(p->pid) || !rocs_await_state(p->pid, "profile", l))
 		return false;
 	while (rocs_target(p->pid, l) && !strcmp(l->state, "profile") &&
@@ -320,20 +338,27 @@ static bool collect(const struct rocs_puppet *p, struct rocs_line *l, long want)
  * Make the puppet a target, and wait until ROCS has profiled all its pages, or some pages
  * of each huge page.  The plan is frozen then: no page has moved.
  *
- * A slow machine may see the plan leave the profile before that: when the windows have
- * passed before the plan is frozen, or when ROCS gives up a profile that takes long.
+ * A busy machine may see the plan leave the profile before that, if the windows have passed
+ * before the plan is frozen.  The next attempt has longer windows.
  */
 bool rocs_lead_to_profile(struct rocs_puppet *p, struct rocs_line *l)
 {
-	/* A fault on a huge page clears 512 pages, which takes an emulator a millisecond. */
-	long want = p->map == rocs_map_huge ? 16 : 3 * p->pages;
+	/*
+	 * A fault on a huge page clears 512 pages, which takes an emulator a millisecond.
+	 * Samples at a fixed period find each page once before they find a page again.
+	 */
+	long want = p->map == rocs_map_huge ? 16 : p->pages * 3 / 2;
+	long kcycles = FIRST_KCYCLES;
 	double end = mcube_now() + ROCS_DEADLINE;
 
 	p->play = ROCS_FAULT;
-	do {
-		if (mcube_now() > end || !freeze_profile(p, l))
+	while (!freeze_profile(p, l, kcycles) || !collect(p, l, want)) {
+		printf("# no profile with windows of %ld kcycles: state %s, period %u\n",
+		       kcycles, l->state, l->period);
+		if (mcube_now() > end)
 			return false;
-	} while (!collect(p, l, want));
+		kcycles = kcycles < MOST_KCYCLES ? 2 * kcycles : kcycles;
+	}
 	p->play = ROCS_SLOW;
 	return rocs_puppet_worked(p);
 }
@@ -352,19 +377,18 @@ static void empty_batches(void)
 }
 
 /*
- * From there to the end of the search.  The puppet is slow while no page shall be in the
- * partition, and fast while all pages shall be, so the search finds that all pages
- * shall be there.
+ * From there to the end of the search.  The puppet is faster with pages in the partition,
+ * so the search finds that all pages shall be there.
  */
 bool rocs_lead_to_hold(struct rocs_puppet *p, struct rocs_line *l)
 {
 	double end = mcube_now() + ROCS_DEADLINE;
 
 	empty_batches();
+	p->play = ROCS_GAIN;
 	if (rocs_thaw())
 		return false;
 	while (rocs_target(p->pid, l) && strcmp(l->state, "hold") && !l->searches) {
-		p->play = l->mapped ? ROCS_FAST : ROCS_SLOW;
 		if (mcube_now() > end)
 			return false;
 		usleep(1000);
