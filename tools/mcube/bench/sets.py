@@ -6,12 +6,14 @@ All figures are of the pure units of drivers/mcube/setcache/ on the cores of thi
 no kernel runs. Parts:
 
     hits     hit ratios of the policies on skewed references (Zipf 0.99, as YCSB has
-             them) and on traces, beside LRU and ARC of the same size
+             them) and on traces, beside LRU, CLOCK, the generations of the kernel (MGLRU)
+             and ARC of the same size
     scaling  threads that read random pages, beside the kernel's lib/xarray.c with a lock
              and two LRU lists: references per second, times, share of time in lock waits
 
     make bench-sets
     make bench-sets ARGS="--traces DIR --seconds 1"
+    make bench-sets ARGS="--parts hits"
 """
 
 import argparse
@@ -30,7 +32,7 @@ from lib import ui
 from lib.ui import BUILD, ROOT
 
 TESTS = ROOT / "tools/testing/mcube"
-ENGINES = ("lru", "arc", "sa-lru", "sa-lfu", "sa-nrlfu", "sa-s3fifo")
+ENGINES = ("lru", "clock", "mglru", "arc", "sa-lru", "sa-lfu", "sa-nrlfu", "sa-s3fifo")
 SHARES = (1, 5, 10, 20, 40)
 TRACES = {"sprite": (400, 800, 1600), "multi1": (600, 1400), "multi2": (600, 1400),
           "multi3": (600, 1400), "gli": (1000,), "ps": (1000,), "cpp": (100,), "cs": (500,)}
@@ -44,6 +46,7 @@ def arguments():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared/traces",
                         help="folder of NAME.trace.gz (default: %(default)s)")
     parser.add_argument("--pages", type=int, default=100000, help="pages of the Zipf file")
@@ -159,17 +162,22 @@ def summary_of(rows):
             out["sprite_800_below_lru"] = round(r["lru"] - r["sa-s3fifo"], 2)
     for mix in MIXES:
         mine = {(r["store"], r["threads"]): r for r in rows if r.get("mix") == mix}
+        if not mine:
+            continue
         most = max(threads for _, threads in mine)
         out[f"{mix}_vs_pagecache_{most}_threads"] = round(
             mine["setcache", most]["ops_per_s"] / mine["pagecache", most]["ops_per_s"], 3)
     return out
 
 
+PARTS = {"hits": hits, "scaling": scaling}
+
+
 def main():
-    """Run both parts, print the tables, write the result."""
+    """Run the parts, print the tables, write the result."""
     args = arguments()
     ui.sh(ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
-    rows = hits(args) + scaling(args)
+    rows = [row for part in args.parts for row in PARTS[part](args)]
     result = summary_of(rows)
     parameters = {"kind": "user-space cores", "cores": os.cpu_count(), "pages": PAGES,
                   "locks": "pthread mutexes", "zipf_pages": args.pages,
