@@ -86,7 +86,7 @@ enum rocs_play {
 	ROCS_FAULT,	/* each page is unmapped, and mapped by a fault */
 	ROCS_SLOWER,	/* instructions, as the stand-in counts them, are rare */
 	ROCS_SLOW,
-	ROCS_GAIN,	/* slow while no page is in the partition, else fast */
+	ROCS_GAIN,	/* slow while no page shall be in the partition, else fast */
 };
 
 /* In memory that test and puppet share. */
@@ -107,8 +107,8 @@ struct rocs_puppet {
 	long wrong;		/* pages that had other contents than were written */
 	size_t next;		/* the page that is used next, and that faults next */
 	size_t next_fault;
-	long looked;		/* the round of the last look at the places of pages */
-	bool inside;		/* what it found: a page is in the partition */
+	long looked;		/* the round of the last look at what ROCS wants */
+	bool inside;		/* what it found: pages shall be in the partition */
 	char *pulse;
 	uint64_t expected[ROCS_MOST_PAGES];
 };

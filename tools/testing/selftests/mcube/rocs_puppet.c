@@ -147,19 +147,17 @@ static void pulse(struct rocs_puppet *p, unsigned int n)
 }
 
 /*
- * Gain speed by pages in the partition.  The puppet looks for itself: a test that tells
- * the puppet what ROCS does tells it too late on a busy machine.
+ * Look what ROCS wants, after each use of all pages.  A test that tells the puppet comes
+ * too late on a busy machine: windows end while the puppet runs.
  */
-static void gain(struct rocs_puppet *p, unsigned int n)
+static void look(struct rocs_puppet *p)
 {
-	static struct rocs_setup setup;
+	struct rocs_line l;
 
-	if (p->looked != p->rounds) {
-		p->looked = p->rounds;
-		mcube_dim_from(&setup.dim, MCUBE_MAP "color_map");
-		p->inside = rocs_reserved(&setup, getpid(), p->mem, p->pages, NULL) > 0;
-	}
-	pulse(p, p->inside ? 4 : n % 512 == 0);
+	if (p->looked == p->rounds)
+		return;
+	p->looked = p->rounds;
+	p->inside = rocs_target(getpid(), &l) && l.mapped;
 }
 
 /* Use some pages: a write that is lost or goes to the wrong page is found. */
@@ -199,14 +197,18 @@ static void play(struct rocs_puppet *p)
 		case ROCS_FAULT:
 			refault(p);
 			break;
+		/* All other plays look, as a look takes time and makes the puppet slower. */
 		case ROCS_SLOWER:
+			look(p);
 			pulse(p, n % 8192 == 0);
 			break;
 		case ROCS_SLOW:
+			look(p);
 			pulse(p, n % 512 == 0);
 			break;
 		case ROCS_GAIN:
-			gain(p, n);
+			look(p);
+			pulse(p, p->inside ? 4 : n % 512 == 0);
 			break;
 		}
 		use_pages(p);
@@ -377,8 +379,9 @@ static void empty_batches(void)
 }
 
 /*
- * From there to the end of the search.  The puppet is faster with pages in the partition,
- * so the search finds that all pages shall be there.
+ * From there to the end of the search.  The puppet is slow while no page shall be in the
+ * partition, and fast while all pages shall be, so the search finds that all pages
+ * shall be there.
  */
 bool rocs_lead_to_hold(struct rocs_puppet *p, struct rocs_line *l)
 {
