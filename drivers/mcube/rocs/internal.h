@@ -209,7 +209,6 @@ enum rocs_why {
  * @last: counts of the last window that ended.
  * @samples: samples that were taken in the present window.
  * @period: sampling period of the present profile or of the last one; 0: none yet.
- * @deadline: when the present profile is given up, in jiffies.
  * @plan: its plan.
  * @profile: samples by page; without slots while nothing is sampled.
  * @stack: miss-rate stack of the last profile, or NULL.
@@ -237,7 +236,6 @@ struct rocs_target {
 	struct rocs_window last;
 	u64 samples;
 	u32 period;
-	unsigned long deadline;
 	struct rocs_plan plan;
 	struct rocs_profile profile;
 	struct rocs_entry *stack;
@@ -301,7 +299,7 @@ void rocs_pick_exit(void);
 
 /* prefetch.c */
 bool rocs_prefetch_known(void);
-bool rocs_prefetch_pauses(void);
+bool rocs_prefetch_too_long(void);
 bool rocs_prefetch_may_pause(void);
 int rocs_prefetch_init(void);
 void rocs_prefetch_exit(void);

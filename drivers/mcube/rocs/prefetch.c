@@ -17,9 +17,9 @@
  * 0xc0000108 of AMD's cores that have it by CPUID (bits 0 to 3 and 5).  Guests mostly may not write
  * these registers, so the setting is off in guests by default.
  *
- * Other processes lose by that.  So a pause takes a tenth of the time at most: a further
- * process can join a pause only in its first second, and after the pause no process is
- * profiled for nine times as long.  Otherwise 16 targets in turn, or a process whose
+ * Other processes lose by that.  So a pause takes ten seconds and a tenth of the time at most:
+ * a further process can join a pause only in its first second, and after the pause no process
+ * is profiled for nine times as long.  Otherwise 16 targets in turn, or a process whose
  * phases change all the time, would keep the prefetchers off.
  *
  * CPUs that come meanwhile get the bits set, CPUs that go get them cleared, unless
@@ -87,6 +87,9 @@ static const struct x86_cpu_id models[] = {
 	{ }
 };
 
+/* The longest pause: the profiles that it is for are given up. */
+#define PAUSE_TIME	(10 * HZ)
+
 /* Other time for each time of a pause. */
 #define TIMES_BETWEEN	9
 
@@ -100,7 +103,7 @@ static DEFINE_PER_CPU(u64, bits_set);
 static DEFINE_MUTEX(pause_lock);
 static const struct switches *switches;	/* NULL: not known */
 static unsigned int pausing;		/* profiles in progress */
-static bool paused;			/* the bits are set */
+static bool paused;			/* the bits are set; changed under pause_lock */
 static bool suspending;
 static unsigned long pause_began, pause_next;	/* in jiffies; the next one at the earliest */
 static int hotplug_state = -1;
@@ -133,6 +136,10 @@ static void update(void)
 	if (want == paused)
 		return;
 	paused = want;
+	if (paused)
+		pause_began = jiffies;
+	else
+		pause_next = jiffies + TIMES_BETWEEN * (jiffies - pause_began);
 	on_each_cpu(want ? set_bits : clear_bits, NULL, 1);
 }
 
@@ -208,14 +215,15 @@ bool rocs_prefetch_known(void)
 }
 
 /**
- * rocs_prefetch_pauses() - do prefetchers pause for a profile?
+ * rocs_prefetch_too_long() - do all profiles have to end?
  *
- * Context: process, rocs_lock held.
- * Return: true if a profile costs other processes their prefetchers.
+ * Context: process, sleeps, rocs_lock held.
+ * Return: true if prefetchers have been off for as long as they may be.
  */
-bool rocs_prefetch_pauses(void)
+bool rocs_prefetch_too_long(void)
 {
-	return switches && rocs_config.prefetch_off;
+	guard(mutex)(&pause_lock);
+	return paused && time_after(jiffies, pause_began + PAUSE_TIME);
 }
 
 /**
@@ -226,22 +234,12 @@ bool rocs_prefetch_pauses(void)
  */
 bool rocs_prefetch_may_pause(void)
 {
-	if (!rocs_prefetch_pauses())
+	if (!switches || !rocs_config.prefetch_off)
 		return true;
-	if (pausing)
+	guard(mutex)(&pause_lock);
+	if (paused)
 		return time_before(jiffies, pause_began + JOIN_TIME);
 	return time_after_eq(jiffies, pause_next);
-}
-
-static void count_profiles(int more)
-{
-	bool before = pausing;
-
-	pausing += more;
-	if (!before && pausing)
-		pause_began = jiffies;
-	if (before && !pausing)
-		pause_next = jiffies + TIMES_BETWEEN * (jiffies - pause_began);
 }
 
 /**
@@ -256,7 +254,7 @@ void rocs_prefetch_profiles(int more)
 		return;
 	cpus_read_lock();
 	scoped_guard(mutex, &pause_lock) {
-		count_profiles(more);
+		pausing += more;
 		update();
 	}
 	cpus_read_unlock();

@@ -26,7 +26,6 @@
  * paper boots with the partition kept free.
  */
 
-#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
@@ -36,9 +35,6 @@
 #include "period.h"
 
 #include <trace/events/mcube_rocs.h>
-
-/* The longest time that a process is profiled while prefetchers pause. */
-#define PROFILE_TIME	(10 * HZ)
 
 /* A window begins now. */
 static void restart(struct rocs_target *t)
@@ -91,7 +87,6 @@ static void changed(struct rocs_target *t, enum rocs_state old)
 			return;
 		}
 		rocs_prefetch_profiles(1);
-		t->deadline = jiffies + PROFILE_TIME;
 	}
 	/* After a change of the partition, all pages may still be on their way. */
 	if (t->plan.state == ROCS_WATCH)
@@ -191,8 +186,7 @@ bool rocs_window_tick(struct rocs_target *t, unsigned long deadline)
 		w = window_of(t);
 		if (w.cycles >= 1000ULL * rocs_config.window_kcycles)
 			end_window(t, &w);
-		else if (t->plan.state == ROCS_PROFILE && rocs_prefetch_pauses() &&
-			 time_after(jiffies, t->deadline))
+		else if (t->plan.state == ROCS_PROFILE && rocs_prefetch_too_long())
 			give_up_profile(t);
 	}
 	/* The last reference may be dropped here, which takes long. */

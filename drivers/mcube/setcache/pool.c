@@ -48,6 +48,9 @@ struct setcache_table setcache_table;
 /* Covers growing and shrinking; a holder of the locks of several sets holds it. */
 DEFINE_MUTEX(setcache_table_lock);
 
+/* The holder of the lock takes sets for reclaim, and is soon done. */
+static bool taking;
+
 /* Sets whose memory lies together. */
 struct segment {
 	struct setcache_slot slot[1U << SETCACHE_HOME_SHIFT];
@@ -485,7 +488,8 @@ u32 setcache_pool_nr(void)
  * @sets: how many at most; 1 MiB is left.
  *
  * Context: any that may take a spinlock; does not wait.
- * Return: number of pages that are free now; -EBUSY while the pool grows or shrinks.
+ * Return: number of pages that are free now; -EAGAIN while another task takes sets; -EBUSY while
+ * the pool grows or shrinks, which this task may do itself.
  */
 long setcache_pool_take(unsigned long sets)
 {
@@ -495,7 +499,8 @@ long setcache_pool_take(unsigned long sets)
 	long freed = 0;
 
 	if (!mutex_trylock(&setcache_table_lock))
-		return -EBUSY;
+		return READ_ONCE(taking) ? -EAGAIN : -EBUSY;
+	WRITE_ONCE(taking, true);
 	while (sets-- && t->nr > SETCACHE_SETS_PER_MIB) {
 		set = setcache_table_shrink(t, READ_ONCE(setcache_config.policy));
 		/* Pairs with setcache_set_get(): not VALID first, then the pins. */
@@ -509,6 +514,7 @@ long setcache_pool_take(unsigned long sets)
 		}
 	}
 	trace_mcube_setcache_size(t->nr, t->moved, t->dropped);
+	WRITE_ONCE(taking, false);
 	mutex_unlock(&setcache_table_lock);
 	return freed;
 }

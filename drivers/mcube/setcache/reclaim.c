@@ -17,11 +17,13 @@
  * there.  So the pages that are used most stay.
  *
  * Files may be larger and yet have nothing to give: a cgroup protects them (memory.min), or they
- * are mapped, locked, or dirty.  So a small share of the pool is freeable at any time.  Reclaim
- * takes freeable >> priority, where the priority goes from DEF_PRIORITY down to 0 while it finds
- * too little.  The share is less than 1 << DEF_PRIORITY.  So a stream of files, for which reclaim
- * finds enough at once, takes nothing of the share.  A process that would be killed for memory
- * takes all of the share, and then again a share of what is left.
+ * are mapped, locked, or dirty.  So a small share of the pool is freeable at any time, by tasks
+ * that reclaim for themselves.  Reclaim takes twice freeable >> priority, where the priority goes
+ * from DEF_PRIORITY down to 0 while it finds too little.  The share is less than
+ * 1 << DEF_PRIORITY.  So a stream of files, for which reclaim finds enough at once, takes nothing
+ * of the share.  A process that would be killed for memory takes all of the share, and then again
+ * a share of what is left.  kswapd takes nothing of the share: with the generations of MGLRU it
+ * begins at a lower priority, and so a stream would wear the pool down.
  *
  * Reclaim is not told of the pages by mm_account_reclaimed_pages().  It would take 32 pages for
  * enough and stop below the watermark, and a process is killed if reclaim then finds nothing in
@@ -36,6 +38,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/shrinker.h>
+#include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
 
@@ -67,12 +70,13 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	unsigned long pool = (unsigned long)setcache_pool_nr() * SETCACHE_WAYS;
 	unsigned long files = global_node_page_state(NR_ACTIVE_FILE) +
 			      global_node_page_state(NR_INACTIVE_FILE);
-	unsigned long least = SETCACHE_SETS_PER_MIB * SETCACHE_WAYS;
+	unsigned long least = SETCACHE_SETS_PER_MIB * SETCACHE_WAYS, share = 0;
 
 	if (pool <= least)
 		return 0;
-	return max(pool - min(pool, max(files, least)),
-		   min3(pool - least, pool / SHARE, SHARE_MAX));
+	if (!current_is_kswapd())
+		share = min3(pool - least, pool / SHARE, SHARE_MAX);
+	return max(pool - min(pool, max(files, least)), share);
 }
 
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
@@ -80,7 +84,7 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 	unsigned long sets = DIV_ROUND_UP(sc->nr_to_scan, SETCACHE_WAYS);
 	long freed = setcache_pool_take(sets);
 
-	if (freed < 0) {
+	if (freed == -EAGAIN) {
 		/* Another task takes memory: let it get on, or this one may be killed. */
 		schedule_timeout_uninterruptible(1);
 		freed = setcache_pool_take(sets);

@@ -284,11 +284,15 @@ static u32 passes_of(const struct mcube_ubm_core *core,
 	return touched->nr ? core->table.runs.run[touched->run[0]].passes : 0;
 }
 
-/* Show the sampled pages to the ghost stacks. */
-static void sample(struct mcube_ubm_core *core, u32 hash,
+/*
+ * Show the sampled pages to the ghost stacks.  A descriptor that jumped may have jumped over
+ * pages before @first too, of which no memory has seen anything: these are no gain.
+ */
+static void sample(struct mcube_ubm_core *core, const struct mcube_ubm_refs *refs,
 		   const struct mcube_ubm_touched *touched)
 {
-	u32 passes = passes_of(core, touched);
+	u32 sure = refs->prev == refs->first ? touched->from : refs->first;
+	u32 hash = refs->hash, passes = passes_of(core, touched);
 	bool other = touched->class == MCUBE_UBM_OTHER ||
 		     (passes <= 2 && sequences_return(core));
 	u32 end = touched->from + min(touched->refs, SAMPLE_MOST), page = touched->from;
@@ -300,7 +304,7 @@ static void sample(struct mcube_ubm_core *core, u32 hash,
 			core->lru_missed += 1ULL << core->lru.shift;
 		else
 			wake(core);
-		if (region == MCUBE_UBM_ABSENT)
+		if (region == MCUBE_UBM_ABSENT && page >= sure)
 			mcube_ubm_guard_gain(&core->guard);
 		if (passes == 1)
 			core->first++;
@@ -421,8 +425,8 @@ static void assume_start(struct mcube_ubm_core *core,
 /**
  * mcube_ubm_core_note() - pages of a file are read
  * @core: the domain.
- * @refs: the pages, one at least.  If their @prev is their @first, the pages from the
- *        last note up to @first were read too.
+ * @refs: the pages, one at least.  If their @prev is their @first, or up to a gap before,
+ *        the pages from the last note up to @prev were read too.
  * @away: the caller cannot move pages of the file: nothing is proposed.  The next note
  *        of the run proposes what this note would have.
  * @verdict: filled in.
@@ -460,7 +464,7 @@ void mcube_ubm_core_note(struct mcube_ubm_core *core,
 	verdict->refs = refs_of_sample ?: touched.refs;
 	verdict->shift = file->trail.shift;
 	note_found(core, verdict->refs, passes_of(core, &touched) == 1);
-	sample(core, refs->hash, &touched);
+	sample(core, refs, &touched);
 	core->now += verdict->refs;
 	core->refs[touched.class] += verdict->refs;
 	core->other.refs += verdict->refs;

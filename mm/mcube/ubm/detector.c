@@ -148,6 +148,7 @@ static u32 confirm(struct mcube_ubm_runs *runs, struct mcube_ubm_trail *trail,
 	u8 class = U8_MAX;
 
 	c->next = c->start;
+	c->went_on = false;
 	if (id != MCUBE_UBM_NONE) {
 		r = mcube_ubm_run_at(runs, id);
 		if (at > r->start && at - r->start > runs->rules.gap) {
@@ -291,8 +292,8 @@ static struct mcube_ubm_cursor *take_cursor(struct mcube_ubm_trail *trail, u32 a
  * @first: first page.
  * @nr: number of pages, not 0.
  * @prev: page after those that the same descriptor read before, or
- *        MCUBE_UBM_NO_PREV.  If it is @first, the pages from the last note up to
- *        @first were read too.
+ *        MCUBE_UBM_NO_PREV.  If it is @first, or up to a gap before, the pages from the
+ *        last note up to @prev were read too.
  * @eof: the file ends after the pages.
  * @now: the clock: references of the domain before these.
  * @touched: filled in.

@@ -76,8 +76,8 @@ struct mcube_ubm_hand {
 /**
  * struct mcube_ubm_cpu - what a CPU knows of a domain by itself
  * @refs: references that the core was not told of yet.
- * @missed: pages that came in since the core was told, without those of sampled
- *          chunks.
+ * @missed: pages that came in since the core was told, without those of folios that
+ *          have a sampled page.
  */
 struct mcube_ubm_cpu {
 	struct mcube_ubm_refs refs;

@@ -194,6 +194,26 @@ TEST(streams_of_a_file_are_told_apart)
 }
 
 /* A program that looks at the header does not disturb a stream in the middle. */
+/* Cursors of passes that are runs by now are given up first. */
+TEST(passes_leave_cursors_to_others)
+{
+	u32 pass, i;
+
+	begin(&by_chunk, RUNS);
+	for (pass = 0; pass < 2 * MCUBE_UBM_CURSORS; pass++)
+		for (i = 0; i < 128; i += 16)
+			note(i, 1, i ?: MCUBE_UBM_NO_PREV, false);
+	EXPECT_EQ(run_of(0)->passes, pass);
+	/* Readers of a mapping, whose descriptors are not known, in turns. */
+	for (i = 0; i < 16; i++) {
+		note(1000 + i, 1, MCUBE_UBM_NO_PREV, false);
+		note(5000 + i, 1, MCUBE_UBM_NO_PREV, false);
+	}
+	EXPECT_NE(run_of(1000), NULL);
+	EXPECT_NE(run_of(5000), NULL);
+	check(_metadata);
+}
+
 TEST(a_look_at_the_header_begins_no_pass)
 {
 	u32 i, loop = 0;
