@@ -30,6 +30,7 @@
 #include "srm_lib.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
+#define TRACING		"/sys/kernel/tracing/"
 #define CPUS		"/sys/devices/system/cpu"
 #define BLOCKS		8
 
@@ -472,6 +473,19 @@ static void read_all(struct writer *w)
 
 /* Neighbours ------------------------------------------------------------- */
 
+static const char * const traced[] = {
+	"mcube_alloc", "mcube_srm", "mcube_ubm", "mcube_rocs", "mcube_setcache", NULL
+};
+
+/* Tracepoints of a system; those of a module that is not loaded do not exist. */
+static void set_traced(const char *system, const char *on)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), TRACING "events/%s/enable", system);
+	mcube_write(path, on);
+}
+
 static void set_cpu(unsigned int cpu, const char *online)
 {
 	char path[128];
@@ -484,8 +498,9 @@ static void disturb(struct writer *w)
 {
 	static const char * const huge[] = { "always", "madvise", "never", NULL };
 	unsigned int cpus = get_nprocs_conf();
-	unsigned int which = below(&w->rnd, 6);
+	unsigned int which = below(&w->rnd, 7);
 	const char *block;
+	char text[4096];
 
 	switch (which) {
 	case 0:
@@ -519,6 +534,11 @@ static void disturb(struct writer *w)
 		set_cpu(which, "0");
 		if (below(&w->rnd, 4))
 			set_cpu(which, "1");
+		break;
+	case 6:
+		set_traced(any(&w->rnd, traced), any(&w->rnd, switches));
+		/* Events become text when they are read. */
+		mcube_read(TRACING "trace", text, sizeof(text));
 		break;
 	}
 }
@@ -598,6 +618,8 @@ void fuzz_restore(void)
 			usleep(100000);
 		}
 	mcube_write(MCUBE_POOL, "0");
+	for (i = 0; traced[i]; i++)
+		set_traced(traced[i], "0");
 }
 
 void fuzz_begin(void)

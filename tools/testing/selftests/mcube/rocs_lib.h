@@ -107,8 +107,8 @@ struct rocs_puppet {
 	long wrong;		/* pages that had other contents than were written */
 	size_t next;		/* the page that is used next, and that faults next */
 	size_t next_fault;
-	long looked;		/* the round of the last look at what ROCS wants */
-	bool inside;		/* what it found: pages shall be in the partition */
+	bool inside;		/* pages shall be in the partition, when it looked last */
+	double pulsed;		/* when instructions were few: the time of the last */
 	char *pulse;
 	uint64_t expected[ROCS_MOST_PAGES];
 };

@@ -22,6 +22,8 @@
 
 #define CGROUP		MCUBE_CGROUPS "/mcube-rocs"
 #define CPU1		"/sys/devices/system/cpu/cpu1/online"
+#define TRACING		"/sys/kernel/tracing/"
+#define EVENTS		TRACING "events/mcube_rocs/enable"
 #define SRM_SHARE	4	/* sixteenths of 16 colors */
 
 FIXTURE(rocs_life) {
@@ -43,6 +45,7 @@ FIXTURE_SETUP(rocs_life)
 FIXTURE_TEARDOWN_PARENT(rocs_life)
 {
 	mcube_write(CPU1, "1");
+	mcube_write(EVENTS, "0");
 	if (self->path[0])
 		unlink(self->path);
 	if (self->setup.begun) {
@@ -581,6 +584,51 @@ TEST_F_TIMEOUT(rocs_life, dropped_after_a_change_of_the_partition, 300)
 	ASSERT_TRUE(rocs_await_gone(self->puppet->pid));
 	EXPECT_EQ(0, in_partition(self));
 	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "0"));
+	ends_well(_metadata, self);
+}
+
+/* Events ----------------------------------------------------------------- */
+
+/* Is an event with this text, of the puppet, in the buffer of tracing? */
+static bool is_traced(const struct rocs_puppet *p, const char *event, const char *text)
+{
+	FILE *f = fopen(TRACING "trace", "re");
+	char line[512], pid[32], name[64];
+	bool found = false;
+
+	snprintf(name, sizeof(name), " mcube_rocs_%s: ", event);
+	snprintf(pid, sizeof(pid), " pid=%d ", p->pid);
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, name) && strstr(line, pid) && strstr(line, text);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+TEST_F_TIMEOUT(rocs_life, tracepoints, 300)
+{
+	static const char * const expected[][2] = {
+		{ "target", "why=pid added" }, { "target", "why=pid removed" },
+		{ "state", "watch -> profile" }, { "state", "profile -> search" },
+		{ "state", "search -> hold" },
+		{ "window", "state=watch" }, { "window", "state=profile" },
+		{ "window", "state=search" },
+		{ "move", " in moved=" }, { "move", " out moved=" },
+	};
+	size_t i;
+
+	if (!mcube_exists(EVENTS))
+		SKIP(return, "no tracing");
+	ASSERT_EQ(0, close(open(TRACING "trace", O_WRONLY | O_TRUNC)));
+	ASSERT_EQ(0, mcube_write(EVENTS, "1"));
+	hold(_metadata, self);
+	ASSERT_EQ(0, rocs_choose(0));
+	ASSERT_TRUE(rocs_await_gone(self->puppet->pid));
+	ASSERT_EQ(0, mcube_write(EVENTS, "0"));
+	for (i = 0; i < ARRAY_SIZE(expected); i++)
+		EXPECT_TRUE(is_traced(self->puppet, expected[i][0], expected[i][1])) {
+			TH_LOG("no event %s with \"%s\"", expected[i][0], expected[i][1]);
+		}
 	ends_well(_metadata, self);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rocs_lib.h"
@@ -25,6 +26,11 @@
 /* Windows of a profile at first, and at most: short windows shorten the period soon. */
 #define FIRST_KCYCLES	40000L
 #define MOST_KCYCLES	320000L
+/* Seconds between two instructions; a window has a quarter of a second. */
+#define SLOWER		.05
+#define SLOW		.005
+/* Uses of some pages between two looks at what ROCS wants. */
+#define LOOK		32
 #define TAG		0x5ca1ab1e00000000ULL
 
 static bool is_file(const struct rocs_puppet *p)
@@ -146,18 +152,44 @@ static void pulse(struct rocs_puppet *p, unsigned int n)
 	}
 }
 
+/* Seconds that this process has run. */
+static double cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
 /*
- * Look what ROCS wants, after each use of all pages.  A test that tells the puppet comes
- * too late on a busy machine: windows end while the puppet runs.
+ * An instruction in so many seconds.  How long anything else takes depends on the kernel:
+ * a window without instructions would be another phase.
  */
-static void look(struct rocs_puppet *p)
+static void pulse_seldom(struct rocs_puppet *p, double seconds)
+{
+	double now = cpu_time();
+
+	if (now - p->pulsed < seconds)
+		return;
+	p->pulsed = now;
+	pulse(p, 1);
+}
+
+/*
+ * Many instructions while pages shall be in the partition, else few.  The puppet looks for
+ * itself: a test that tells the puppet comes too late on a busy machine, as windows end
+ * while the puppet runs.
+ */
+static void gain(struct rocs_puppet *p, unsigned int n)
 {
 	struct rocs_line l;
 
-	if (p->looked == p->rounds)
-		return;
-	p->looked = p->rounds;
-	p->inside = rocs_target(getpid(), &l) && l.mapped;
+	if (n % LOOK == 0)
+		p->inside = rocs_target(getpid(), &l) && l.mapped;
+	if (p->inside)
+		pulse(p, 4);
+	else
+		pulse_seldom(p, SLOW);
 }
 
 /* Use some pages: a write that is lost or goes to the wrong page is found. */
@@ -197,18 +229,14 @@ static void play(struct rocs_puppet *p)
 		case ROCS_FAULT:
 			refault(p);
 			break;
-		/* All other plays look, as a look takes time and makes the puppet slower. */
 		case ROCS_SLOWER:
-			look(p);
-			pulse(p, n % 8192 == 0);
+			pulse_seldom(p, SLOWER);
 			break;
 		case ROCS_SLOW:
-			look(p);
-			pulse(p, n % 512 == 0);
+			pulse_seldom(p, SLOW);
 			break;
 		case ROCS_GAIN:
-			look(p);
-			pulse(p, p->inside ? 4 : n % 512 == 0);
+			gain(p, n);
 			break;
 		}
 		use_pages(p);
