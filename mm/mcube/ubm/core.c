@@ -60,8 +60,11 @@
 /* A loop that must shrink gives up so many pages per note. */
 #define SHRINK		256U
 
-/* A run of less than this part of the cache is brief. */
-#define BRIEF_PART	16
+/* A run of less than this part of the cache may be one that LRU would have the next time. */
+#define BRIEF_PART	2
+
+/* Loops are rare if less than this part of all references is theirs. */
+#define RARE_PART	16
 
 /* Pages that a run proposes per note. */
 #define PROPOSE		1024U
@@ -70,7 +73,7 @@
 #define RANDOM		64
 
 /* Sequences return if plain LRU hits one in so many of their pages. */
-#define RETURN_PART	4
+#define RETURN_PART	8
 
 /* The counts of such pages are halved after this part of the cache. */
 #define RETURN_AGE	8
@@ -326,6 +329,12 @@ static u32 sampled_pages(u32 hash, u32 page, u32 end, unsigned int shift)
 	return nr;
 }
 
+/* Has the program hardly shown that it reads in loops? */
+static bool loops_are_rare(const struct mcube_ubm_core *core)
+{
+	return core->refs[MCUBE_UBM_LOOP] * RARE_PART < core->now;
+}
+
 /* Return: false if there is no room for more ranges. */
 static bool propose(const struct mcube_ubm_core *core, struct mcube_ubm_verdict *v,
 		    const struct mcube_ubm_run *r, u32 from, u32 to, u32 used)
@@ -336,7 +345,8 @@ static bool propose(const struct mcube_ubm_core *core, struct mcube_ubm_verdict 
 		return false;
 	v->propose[v->nr_propose++] = (struct mcube_ubm_range){
 		.from = from, .to = to, .used = used, .once = r->passes == 1,
-		.brief = r->cursor - r->start < core->capacity / BRIEF_PART,
+		.brief = loops_are_rare(core) &&
+			 r->cursor - r->start < core->capacity / BRIEF_PART,
 	};
 	return true;
 }

@@ -75,7 +75,8 @@ struct mcube_ubm_refs {
  * @used: pages [@used, @from) may go as well; they were proposed before, but a folio
  *        stays until the last of its pages may go.
  * @once: the run was read once, so a page that was used more often is of others.
- * @brief: the run is short beside the cache, and no stream that could fill it.
+ * @brief: the run is less than half of the cache, and loops are rare: LRU may have the pages
+ *         the next time.
  */
 struct mcube_ubm_range {
 	u32 from;

@@ -41,12 +41,12 @@
  * classic lists no held page stays then: a page that stays becomes active, and by the sums
  * of the parent the kernel then deactivates pages of all children.
  *
- * Next victims of MGLRU.  When small files of first passes were made victims there, a
- * program that reads some of its files now and again read a tenth more, and with no held
- * pages a third more.  A likely reason: MGLRU protects pages that were read several times
- * if these come back more often than pages that were read once, and victims that come back
- * spoil this measure.  So pages of first passes are left alone there, but for streams that
- * could fill the cache.
+ * Next victims of MGLRU.  When files of first passes were made victims there, a program that
+ * reads some of its files now and again read a tenth more, and with no held pages a third more.
+ * A likely reason: MGLRU protects pages that were read several times if these come back more
+ * often than pages that were read once, and victims that come back spoil this measure.  So pages
+ * of first passes are left alone there while loops are rare, but for streams that could fill
+ * half of the cache.
  *
  * Source: Kim, Choi, Kim, Noh, Min, Cho, Kim, "A low-overhead high-performance
  * unified buffer management scheme that exploits sequential and looping

@@ -290,7 +290,7 @@ static void mglru_miss(struct reclaim *r, uint32_t page)
 	reclaim_used(r);
 }
 
-/* Pages of first passes of short streams are left alone, see mm/mcube/ubm/reclaim.c. */
+/* Pages of first passes are left alone while loops are rare, see mm/mcube/ubm/reclaim.c. */
 static void mglru_next(struct reclaim *r, uint32_t page, bool once, bool brief)
 {
 	struct mglru *c = (struct mglru *)r;

@@ -44,7 +44,7 @@ struct reclaim {
  * @hit: a page in memory is referenced.
  * @miss: a page comes in, and is referenced.
  * @next: a page in memory is to leave next, as UBM proposes it.  @once: by its first pass.
- *        @brief: of a stream that cannot fill the cache.
+ *        @brief: of less than half of the cache, while loops are rare.
  * @destroy: free the lists.
  */
 struct reclaim_ops {
