@@ -20,6 +20,8 @@
 
 #define LIMIT_MIB	12L
 #define WARM_MIB	24L	/* of a stream that makes the domain */
+#define LOOP_MIB	1L	/* of its start, which is read again and again */
+#define LOOPS		16
 #define STREAM_MIB	12L	/* Longer streams are left alone if nothing else is read. */
 #define USED_MIB	4L	/* of a file whose pages others use */
 #define CHUNK		16
@@ -97,10 +99,13 @@ static int read_chunk(int fd)
 /* The pages that are proposed from now on count. */
 static int warm_up(const struct job *job)
 {
-	int ret = ubm_read_once(job->warm, UBM_PAGES(WARM_MIB));
+	int ret = ubm_read_once(job->warm, UBM_PAGES(WARM_MIB)), n;
 
 	/* The domain is made by a work item. */
 	usleep(100000);
+	/* With MGLRU, streams that fit are proposed if there are loops. */
+	for (n = 0; n < LOOPS && !ret; n++)
+		ret = ubm_read_once(job->warm, UBM_PAGES(LOOP_MIB));
 	*job->proposed = ubm_stat("proposed");
 	return ret;
 }
