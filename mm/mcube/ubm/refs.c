@@ -307,7 +307,7 @@ void __mcube_ubm_mapped(const struct vm_fault *vmf, pgoff_t end)
 	struct address_space *mapping = vmf->vma->vm_file->f_mapping;
 	struct folio *folio;
 
-	/* A folio that is mapped as a whole, where @end says nothing, has sampled pages or few. */
+	/* A folio that is mapped as a whole gives no @end, and is noted in any case. */
 	if (shmem_mapping(mapping) || (end > vmf->pgoff && fault_left_out(mapping, vmf, end)))
 		return;
 	folio = filemap_get_folio(mapping, vmf->pgoff);

@@ -58,6 +58,7 @@
 #define MCUBE_DISK		"/dev/vda"
 #define MCUBE_DISK_XFS		"/dev/vdb"
 #define MCUBE_CGROUPS		"/sys/fs/cgroup"
+#define MCUBE_LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 
 /* Files. */
 int mcube_write_bytes(const char *path, const void *buf, size_t len);

@@ -382,11 +382,13 @@ bool rocs_lead_to_profile(struct rocs_puppet *p, struct rocs_line *l)
 	double end = mcube_now() + ROCS_DEADLINE;
 
 	p->play = ROCS_FAULT;
-	while (!freeze_profile(p, l, kcycles) || !collect(p, l, want)) {
+	for (;;) {
+		if (mcube_now() > end || !freeze_profile(p, l, kcycles))
+			return false;
+		if (collect(p, l, want))
+			break;
 		printf("# no profile with windows of %ld kcycles: state %s, period %u\n",
 		       kcycles, l->state, l->period);
-		if (mcube_now() > end)
-			return false;
 		kcycles = kcycles < MOST_KCYCLES ? 2 * kcycles : kcycles;
 	}
 	p->play = ROCS_SLOW;

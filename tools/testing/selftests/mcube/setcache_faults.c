@@ -23,7 +23,6 @@
 #define WRONG		1	/* exit status of a reader: wrong data, or another error */
 
 #define STREAM_MIB	128L	/* of 512 MiB; the page cache of the stream is larger */
-#define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 #define CGROUP		MCUBE_CGROUPS "/mcube-setcache"
 
 FIXTURE(setcache_faults) {
@@ -310,15 +309,15 @@ TEST_F_TIMEOUT(setcache_faults, a_stream_takes_nothing, 240)
 	char lists[32];
 
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", STREAM_MIB));
-	if (mcube_read(LRU_GEN, lists, sizeof(lists)) < 0) {
+	if (mcube_read(MCUBE_LRU_GEN, lists, sizeof(lists)) < 0) {
 		read_stream(_metadata, self);
 		return;
 	}
-	EXPECT_EQ(0, mcube_write(LRU_GEN, "y"));
+	EXPECT_EQ(0, mcube_write(MCUBE_LRU_GEN, "y"));
 	read_stream(_metadata, self);
-	EXPECT_EQ(0, mcube_write(LRU_GEN, "n"));
+	EXPECT_EQ(0, mcube_write(MCUBE_LRU_GEN, "n"));
 	read_stream(_metadata, self);
-	mcube_write(LRU_GEN, lists);
+	mcube_write(MCUBE_LRU_GEN, lists);
 }
 
 TEST_F_TIMEOUT(setcache_faults, unmounted_under_load, 120)

@@ -26,7 +26,6 @@
 #define COLORS_64	MCUBE_TEST_COLORS " 0x10000 0x20000"
 
 #define KPF_COMPOUND_HEAD	15
-#define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 
 FIXTURE(srm_folios) {
 	struct mcube_saved saved;
@@ -43,7 +42,7 @@ FIXTURE_SETUP(srm_folios)
 	const char *why = srm_unusable();
 
 	mcube_save(&self->saved);
-	mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen));
+	mcube_read(MCUBE_LRU_GEN, self->lru_gen, sizeof(self->lru_gen));
 	if (why)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
@@ -64,7 +63,7 @@ FIXTURE_TEARDOWN_PARENT(srm_folios)
 		EXPECT_EQ(0, umount(SRM_MOUNT));
 	EXPECT_EQ(0, mcube_off());
 	if (self->lru_gen[0])
-		mcube_write(LRU_GEN, self->lru_gen);
+		mcube_write(MCUBE_LRU_GEN, self->lru_gen);
 	mcube_restore(&self->saved);
 }
 
@@ -209,8 +208,8 @@ static void full_cache(struct __test_metadata *_metadata,
 	size_t half, full, end;
 	int fd;
 
-	if (mcube_write(LRU_GEN, lru_gen))
-		SKIP(return, "no " LRU_GEN);
+	if (mcube_write(MCUBE_LRU_GEN, lru_gen))
+		SKIP(return, "no " MCUBE_LRU_GEN);
 	self->dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!self->dir)
 		SKIP(return, "no ext4 on " MCUBE_DISK);

@@ -24,7 +24,6 @@
 #include "../kselftest_harness.h"
 #include "srm_lib.h"
 
-#define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 #define PAGES(mib)	((mib) * (MIB / PAGE_SIZE_))
 #define MORE		PAGES(32UL)
 #define TIMES		4			/* as much as MORE */
@@ -80,7 +79,7 @@ FIXTURE_SETUP(srm_reclaim)
 	self->min_free = mcube_read_num(MCUBE_MIN_FREE);
 	if (why)
 		SKIP(return, "%s", why);
-	if (mcube_read(LRU_GEN, self->lru_gen, sizeof(self->lru_gen)) < 0)
+	if (mcube_read(MCUBE_LRU_GEN, self->lru_gen, sizeof(self->lru_gen)) < 0)
 		SKIP(return, "no CONFIG_LRU_GEN");
 	dir = mcube_disk(SRM_MOUNT, &self->mounted);
 	if (!dir)
@@ -93,7 +92,7 @@ FIXTURE_SETUP(srm_reclaim)
 	if (why)
 		SKIP(return, "%s", why);
 	ASSERT_EQ(0, mcube_off());
-	ASSERT_EQ(0, mcube_write(LRU_GEN, variant->lru_gen));
+	ASSERT_EQ(0, mcube_write(MCUBE_LRU_GEN, variant->lru_gen));
 	srm_forget_files();
 	ASSERT_EQ(0, mcube_write_num(MCUBE_MIN_FREE, 8192 * nodes));
 	free = srm_free_pages();
@@ -122,7 +121,8 @@ FIXTURE_TEARDOWN_PARENT(srm_reclaim)
 	if (self->mounted)
 		EXPECT_EQ(0, umount(SRM_MOUNT));
 	if (self->lru_gen[0])
-		EXPECT_EQ(0, mcube_write(LRU_GEN, strcmp(self->lru_gen, "0x0000") ? "y" : "n"));
+		EXPECT_EQ(0, mcube_write(MCUBE_LRU_GEN,
+					 strcmp(self->lru_gen, "0x0000") ? "y" : "n"));
 	EXPECT_EQ(0, mcube_off());
 	mcube_write_num(MCUBE_MIN_FREE, self->min_free);
 	mcube_restore(&self->saved);

@@ -49,7 +49,7 @@ const char *ubm_begin(struct ubm_setup *s, const char *lru_gen)
 
 	if (why)
 		return why;
-	if (mcube_read(UBM_LRU_GEN, s->lru_gen, sizeof(s->lru_gen)) < 0)
+	if (mcube_read(MCUBE_LRU_GEN, s->lru_gen, sizeof(s->lru_gen)) < 0)
 		return "no CONFIG_LRU_GEN";
 	if (!mcube_exists(MCUBE_CGROUPS "/cgroup.procs"))
 		return "no cgroup2 on " MCUBE_CGROUPS;
@@ -60,7 +60,7 @@ const char *ubm_begin(struct ubm_setup *s, const char *lru_gen)
 		return "no ext4 on " MCUBE_DISK;
 	snprintf(s->dir, sizeof(s->dir), "%s", dir);
 	s->usable = true;
-	if (ubm_defaults() || mcube_write(UBM_LRU_GEN, lru_gen))
+	if (ubm_defaults() || mcube_write(MCUBE_LRU_GEN, lru_gen))
 		return "settings are refused";
 	return NULL;
 }
@@ -77,7 +77,7 @@ int ubm_end(struct ubm_setup *s)
 	ret = ubm_rmdir(UBM_BESIDE) ?: ret;
 	if (s->mounted && umount(UBM_MOUNT))
 		ret = -errno;
-	mcube_write(UBM_LRU_GEN, strcmp(s->lru_gen, "0x0000") ? "y" : "n");
+	mcube_write(MCUBE_LRU_GEN, strcmp(s->lru_gen, "0x0000") ? "y" : "n");
 	return ret;
 }
 

@@ -13,7 +13,6 @@
 #define UBM_CGROUP	MCUBE_CGROUPS "/mcube-ubm"
 #define UBM_BESIDE	MCUBE_CGROUPS "/mcube-ubm-beside"
 #define UBM_DEBUGFS	"/sys/kernel/debug/mcube/ubm"
-#define UBM_LRU_GEN	"/sys/kernel/mm/lru_gen/enabled"
 #define UBM_PAGES(mib)	((mib) * (MIB / PAGE_SIZE_))
 
 /* What the tests set up: a disk, a list of pages, a memory cgroup. */
