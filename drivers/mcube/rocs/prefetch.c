@@ -34,7 +34,7 @@
 #include <linux/cpu.h>
 #include <linux/cpufeature.h>
 #include <linux/cpuhotplug.h>
-#include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/reboot.h>
@@ -88,13 +88,13 @@ static const struct x86_cpu_id models[] = {
 };
 
 /* The longest pause: the profiles that it is for are given up. */
-#define PAUSE_TIME	(10 * HZ)
+#define PAUSE_TIME	(10 * NSEC_PER_SEC)
 
 /* Other time for each time of a pause. */
 #define TIMES_BETWEEN	9
 
 /* A profile that begins so long after another profile joins its pause. */
-#define JOIN_TIME	HZ
+#define JOIN_TIME	NSEC_PER_SEC
 
 /* Bits that this file set, by CPU; touched on that CPU with interrupts off, or if it goes. */
 static DEFINE_PER_CPU(u64, bits_set);
@@ -105,7 +105,7 @@ static const struct switches *switches;	/* NULL: not known */
 static unsigned int pausing;		/* profiles in progress */
 static bool paused;			/* the bits are set; changed under pause_lock */
 static bool suspending;
-static unsigned long pause_began, pause_next;	/* in jiffies; the next one at the earliest */
+static ktime_t pause_began, pause_next;	/* the next pause at the earliest */
 static int hotplug_state = -1;
 
 static void set_bits(void *unused)
@@ -131,15 +131,16 @@ static void clear_bits(void *unused)
 static void update(void)
 {
 	bool want = pausing && !suspending && READ_ONCE(rocs_config.prefetch_off);
+	ktime_t now = ktime_get();
 
 	lockdep_assert_held(&pause_lock);
 	if (want == paused)
 		return;
 	paused = want;
 	if (paused)
-		pause_began = jiffies;
+		pause_began = now;
 	else
-		pause_next = jiffies + TIMES_BETWEEN * (jiffies - pause_began);
+		pause_next = now + TIMES_BETWEEN * ktime_sub(now, pause_began);
 	on_each_cpu(want ? set_bits : clear_bits, NULL, 1);
 }
 
@@ -223,7 +224,7 @@ bool rocs_prefetch_known(void)
 bool rocs_prefetch_too_long(void)
 {
 	guard(mutex)(&pause_lock);
-	return paused && time_after(jiffies, pause_began + PAUSE_TIME);
+	return paused && ktime_after(ktime_get(), pause_began + PAUSE_TIME);
 }
 
 /**
@@ -238,8 +239,8 @@ bool rocs_prefetch_may_pause(void)
 		return true;
 	guard(mutex)(&pause_lock);
 	if (paused)
-		return time_before(jiffies, pause_began + JOIN_TIME);
-	return time_after_eq(jiffies, pause_next);
+		return ktime_before(ktime_get(), pause_began + JOIN_TIME);
+	return !ktime_before(ktime_get(), pause_next);
 }
 
 /**
@@ -278,7 +279,7 @@ int rocs_prefetch_init(void)
 	register_pm_notifier(&pm_nb);
 	register_reboot_notifier(&reboot_nb);
 	switches = found;
-	pause_next = jiffies;
+	pause_next = ktime_get();
 	rocs_config.prefetch_off = !boot_cpu_has(X86_FEATURE_HYPERVISOR);
 	return 0;
 }

@@ -218,8 +218,9 @@ TEST_F_TIMEOUT(rocs_pick, prefetchers_pause_for_a_tenth_of_the_time, 900)
 	self->puppet = rocs_puppet(rocs_map_anon, ROCS_PAGES, NULL);
 	ASSERT_NE(NULL, self->puppet);
 	ASSERT_TRUE(rocs_lead_to_profile(self->puppet, &self->line));
-	begin = mcube_now();
 	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "prefetch_off", "1"));
+	/* The write may take long, and the pause begins at any moment of it. */
+	begin = mcube_now();
 	sleep(1);
 	end = mcube_now();
 	ASSERT_EQ(0, rocs_choose(next->pid));
