@@ -122,6 +122,10 @@ static bool may_take(struct zone *zone, unsigned int nr)
  * a bank number may include a channel that a block lies in wholly or not at
  * all.  Blocks without a descriptor are skipped: at hotplug there may have been
  * no memory for descriptors.
+ *
+ * The list is rotated, so that the next search begins behind the blocks that this
+ * search has passed.  Where half of all blocks have no frame of the reserved colors,
+ * streams would leave these blocks at the front, and no search would get past them.
  */
 static struct page *find_block(struct list_head *list, u32 hint)
 {
@@ -131,10 +135,14 @@ static struct page *find_block(struct list_head *list, u32 hint)
 
 	list_for_each_entry(page, list, buddy_list) {
 		c = mcube_lookup(page_to_pfn(page));
-		if (c && (!hint || mcube_hint_matches(hint, &c->block_map, NULL)))
+		if (c && (!hint || mcube_hint_matches(hint, &c->block_map, NULL))) {
+			list_rotate_to_front(&page->buddy_list, list);
 			return page;
-		if (!--tries)
+		}
+		if (!--tries) {
+			list_rotate_to_front(&page->buddy_list, list);
 			break;
+		}
 	}
 	return NULL;
 }

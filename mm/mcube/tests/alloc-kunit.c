@@ -291,6 +291,36 @@ static void alloc_keeps_more_while_colors_are_reserved(struct kunit *test)
 }
 #endif
 
+#define BLOCKS	24U
+
+/*
+ * Half of all blocks have no frame of a color.  Streams that use the other color alone
+ * leave these blocks in front, more of them than a search looks at.
+ */
+static void alloc_passes_blocks_without_the_color(struct kunit *test)
+{
+	static const char colors[] = "0x400000";
+	struct alloc_test *t = test->priv;
+	unsigned int i, got = 0;
+	struct mcube_dim color;
+	struct zone *zone;
+
+	take_pages(test, 1);
+	zone = page_zone(t->page[0]);
+	free_pages_of(t);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
+	if (zone_page_state(zone, NR_FREE_PAGES) < 4 * BLOCKS * MAX_ORDER_NR_PAGES)
+		kunit_skip(test, "too little memory is free");
+	KUNIT_ASSERT_EQ(test, mcube_dim_parse(&color, colors, strlen(colors), NULL), 0);
+	KUNIT_ASSERT_EQ(test, mcube_map_set_dims(&color, NULL, MCUBE_SOURCE_SYSFS), 0);
+	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(true), 0);
+	guard(rcu)();
+	for (i = 0; i < BLOCKS; i++)
+		got += !!mcube_container_take(rcu_dereference(zone->mcube), -1,
+					      mcube_hint_make(1, -1));
+	KUNIT_EXPECT_EQ(test, got, BLOCKS);
+}
+
 /* A spare yields a block of its order to an allocation that would fail. */
 static void alloc_yields_spares(struct kunit *test)
 {
@@ -510,6 +540,7 @@ static struct kunit_case alloc_cases[] = {
 	KUNIT_CASE(alloc_keeps_more_while_colors_are_reserved),
 #endif
 	KUNIT_CASE(alloc_yields_spares),
+	KUNIT_CASE(alloc_passes_blocks_without_the_color),
 	KUNIT_CASE(alloc_yields_owned),
 	KUNIT_CASE(alloc_yields_to_compaction),
 	KUNIT_CASE(alloc_takes_pages_back_under_pcp_lock),
