@@ -5,17 +5,19 @@
 Sets, ways, slices, slice hash, replacement, second level and file system are drawn; the
 ranges are in tools/mcube/bench/srm/drawn.py. The default seed is a date and was chosen
 before any result. Each machine has a guest of its own, a boot for each repetition. Programs,
-victims and figures are those of bench-srm: numerical kernels with a working set of three
-quarters of the last level beside programs that read files, with all policies off and with
-SRM-buffer. The victims also run alone with other working sets (--alone).
+victims and figures are those of bench-srm: numerical kernels, three of them with strides or
+random places, with a working set of three quarters of the last level beside programs that
+read files, with all policies off and with SRM-buffer. The victims also run alone with other
+working sets (--alone).
 
-cut         share of a victim's extra misses that SRM-buffer avoids; pairs with fewer extra
-            misses than bench-srm counts are left out
+cut         share of a victim's extra misses that SRM-buffer avoids, 1 at most; pairs with
+            fewer extra misses than bench-srm counts are left out
 alone loss  share of cycles that a victim alone loses with SRM-buffer on
 file side   share of cycles that a pass of the file program alone loses
 
     make bench-drawn
     make bench-drawn ARGS="--machines 2"
+    make bench-drawn ARGS="--hash unknown"
     make bench-drawn ARGS="--programs grep --victims sort lu --machines 1"
     make bench-drawn ARGS="--again"
 
@@ -39,7 +41,7 @@ from srm import drawn, guest, main
 
 SEED = 20261125
 PART = "drawn"
-VICTIMS = ("sort", "fft", "spmm", "lu")
+VICTIMS = main.NUMERIC + main.STRIDED
 FILE_PROGRAMS = ("grep", "tar", "diff", "fio-mail", "rg-mmap", "rg-read", "fio-mmap")
 SHARES = (.25, .5, .95, 1.0)
 LEAST = {"drawn_cut_mean": .80, "drawn_cut_min": 0}
@@ -54,6 +56,9 @@ def arguments():
     parser.add_argument("--first", type=int, default=0,
                         help="number of the first machine (default: 0)")
     parser.add_argument("--seed", type=int, default=SEED, help="(default: %(default)s)")
+    parser.add_argument("--hash", choices=("known", "unknown"), default="known",
+                        help="is the slice hash part of the kernel's color map? (default: "
+                             "known)")
     parser.add_argument("--victims", nargs="+", default=list(VICTIMS), choices=VICTIMS)
     parser.add_argument("--programs", nargs="+", default=list(FILE_PROGRAMS),
                         choices=FILE_PROGRAMS)
@@ -112,8 +117,8 @@ def jobs(args):
     """A job for each machine whose figures are missing."""
     out, common = [], identity(args)
     for n in numbers(args):
-        model, fs = drawn.model(args.seed, n)
-        more = common | {"seed": args.seed, "n": n,
+        model, fs = drawn.model(args.seed, n, args.hash == "known")
+        more = common | {"seed": args.seed, "n": n, "hash": args.hash,
                          "description": {k: str(v) for k, v in model.description.items()}}
         if args.fresh or not present(args, model, fs, more):
             out.append(lambda m=model, f=fs, x=more: main.run_guest(args, m, f, PART, x))
@@ -125,7 +130,7 @@ def jobs(args):
 def found(args):
     """Guests of these machines whose figures are present: {name: options}."""
     mine = {name: o for name, o in guest.found(PART).items()
-            if o["seed"] == args.seed and o["n"] in numbers(args)
+            if o["seed"] == args.seed and o["n"] in numbers(args) and o["hash"] == args.hash
             and (guest.folder_of(name)
                  / f"srm.{o['programs'][-1]}.{o['victims'][-1]}.{o['repeat'] - 1}").is_file()}
     return dict(sorted(mine.items(), key=lambda x: x[1]["n"]))
@@ -133,7 +138,7 @@ def found(args):
 
 def summarize(pairs, alone):
     """The keys of the result, and means of each machine, program and victim."""
-    said = [r for r in pairs if r["counts"]]
+    said = [r | {"cut": min(r["cut"], 1)} for r in pairs if r["counts"]]
     out = {"machines": len({r["machine"] for r in pairs}), "pairs": len(pairs),
            "pairs_left_out": len(pairs) - len(said)}
     if said:
@@ -153,11 +158,11 @@ def by_machine(pairs, alone, guests):
     out = []
     for o in guests.values():
         mine = [r for r in pairs if r["machine"] == o["machine"]]
-        said = [r for r in mine if r["counts"]]
+        said = [r | {"cut": min(r["cut"], 1)} for r in mine if r["counts"]]
         worst = min(said, key=lambda r: r["cut"], default=None)
         lost = max((r for r in alone if r["machine"] == o["machine"]), key=lambda r: r["loss"])
         side = max(mine, key=lambda r: r["file_side_loss"])
-        out.append({"part": "machine", "machine": o["machine"], "fs": o["fs"],
+        out.append({"part": "machine", "machine": o["machine"], "n": o["n"], "fs": o["fs"],
                     "description": drawn.short(o["description"]),
                     "cut": statistics.fmean(r["cut"] for r in said) if said else None,
                     "least": worst and worst["cut"],
@@ -175,7 +180,7 @@ def show(machines):
           "level), worst reader\n")
     print_table(["machine", "last level, second level", "fs", "cut", "least", "pair", "alone",
                  "victim", "file side", "reader"],
-                [[r["machine"].rpartition("-")[2], r["description"], r["fs"], share(r["cut"]),
+                [[str(r["n"]), r["description"], r["fs"], share(r["cut"]),
                   share(r["least"]), r["least_pair"] or "-", share(r["alone_loss"]),
                   r["alone_victim"], share(r["file_side_loss"]), r["reader"]]
                  for r in machines], left=2, lead="  ")
@@ -191,14 +196,15 @@ def draw(pairs, alone):
               (axes[2], pairs, "file_side_loss", "reader slower, %", 3))
     for ax, rows, key, what, line in panels:
         for i, name in enumerate(names):
-            each = [100 * r[key] for r in rows if r["machine"] == name]
+            each = [100 * min(r[key], 1) for r in rows if r["machine"] == name]
             ax.plot([i] * len(each), each, "o", ms=3, color="#4477aa", alpha=0.6)
             if each and key == "cut":
                 ax.plot(i, statistics.fmean(each), "_", ms=18, mew=2, color="#228833")
         ax.axhline(line, color="#cc6677", linestyle="--", linewidth=1)
         ax.set_ylabel(what, fontsize=8)
     axes[0].set_title("machines drawn from a seed, simulated", fontsize=9)
-    axes[2].set_xticks(range(len(names)), [n.rpartition("-")[2] for n in names])
+    axes[2].set_xticks(range(len(names)),
+                       [n.removesuffix("-sets").rpartition("-")[2] for n in names])
     axes[2].set_xlabel("machine")
     fig.tight_layout()
     path = lab.picture(fig, "drawn")
@@ -237,7 +243,7 @@ def run():
     args = arguments()
     if args.list:
         for n in numbers(args):
-            model, fs = drawn.model(args.seed, n)
+            model, fs = drawn.model(args.seed, n, args.hash == "known")
             print(f"{model.description['name']}: {drawn.short(model.description)}, {fs}")
         return 0
     return lab.serve("bench-drawn", args, lambda: jobs(args), ["victims"], lambda: report(args))

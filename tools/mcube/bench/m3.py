@@ -8,7 +8,7 @@ memory of which every other page is in use ("aged"). Each combination of machine
 fill order and repetition has a guest of its own, and the medians are compared.
 
     alone .5     one program whose working set is half of the last level, .75, .95 and all
-                 of it: read and random of memload, sort and spmm of victims.c. It must not
+                 of it: read and random of memload, sort and spmm of victims/. It must not
                  lose, as it needs no DRAM once the cache is warm.
     serial read  tools/mcube/guest/memload.c: one thread faults all memory in, and then all
                  threads work on equal parts of it, in step

@@ -47,7 +47,6 @@ def part(name):
 
 PARTS = {"main": main, **{n: part(n) for n in TITLES}, "hitratio": hits, "where": where}
 MACHINES = ("small", "xeon5355", "sliced")
-VICTIMS = ("sort", "fft", "spmm", "lu")
 FILE_PROGRAMS = ("grep", "tar", "diff", "fio-mail", "rg-mmap", "rg-read", "fio-mmap")
 
 
@@ -62,7 +61,10 @@ def arguments():
     parser.add_argument("--machine", nargs="+", default=list(MACHINES))
     parser.add_argument("--fs", nargs="+", default=list(guest.IMAGE_MIB),
                         choices=list(guest.IMAGE_MIB))
-    parser.add_argument("--victims", nargs="+", default=list(VICTIMS), choices=VICTIMS)
+    parser.add_argument("--victims", nargs="+", default=list(main.NUMERIC),
+                        choices=main.NUMERIC + main.STRIDED, metavar="VICTIM",
+                        help="(default: %(default)s); choose from: "
+                             f"{', '.join(main.NUMERIC + main.STRIDED)}")
     parser.add_argument("--programs", nargs="+", default=list(FILE_PROGRAMS),
                         choices=FILE_PROGRAMS)
     parser.add_argument("--memory", nargs="+", default=list(hits.MEMORY),

@@ -19,6 +19,11 @@ replacement     of the last level: LRU or SRRIP
 second level    none, or 128 KiB to 1 MiB and a quarter of the last level at most, with 4, 8
                 or 16 ways
 file system     ext4 or XFS
+
+The kernel's color map has the bits of the set and, if the kernel knows the hash, the bits of
+the masks that name the page. The lines of two pages of one color then compete for the same
+ways. Without the hash a color is a share of every slice, and pages of a color may lie in a
+few slices or in all.
 """
 
 import random
@@ -73,23 +78,25 @@ def last_level(rng):
             return colors, ways, slices, kib
 
 
-def machine(seed, n):
-    """(keys, file system) of machine n of a seed."""
+def machine(seed, n, known=True):
+    """(keys, file system) of machine n of a seed; known: the kernel knows the slice hash."""
     rng = random.Random(f"{seed} {n}")
     colors, ways, slices, kib = last_level(rng)
     masks = hash_of(rng, slices, bits(PAGE) + bits(colors))
     second = rng.choice([k for k in SECOND if 4 * k <= kib])
-    keys = {"name": f"drawn-{seed}-{n}", "llc.size": f"{kib}K", "llc.ways": ways,
+    colored = [PAGE << i for i in range(bits(colors))] + [m & -PAGE for m in masks] * known
+    name = f"drawn-{seed}-{n}" + ("" if known else "-sets")
+    keys = {"name": name, "llc.size": f"{kib}K", "llc.ways": ways,
             "llc.slices": slices, "llc.hash": " ".join(f"{m:#x}" for m in masks) or "none",
             "llc.policy": rng.choice(POLICIES), "l2.size": f"{second}K",
             "l2.ways": rng.choice(SECOND_WAYS),
-            "color_map": " ".join(f"{PAGE << i:#x}" for i in range(bits(colors)))}
+            "color_map": " ".join(f"{m:#x}" for m in colored)}
     return keys, rng.choice(FILE_SYSTEMS)
 
 
-def model(seed, n):
-    """(Model, file system) of machine n of a seed."""
-    keys, fs = machine(seed, n)
+def model(seed, n, known=True):
+    """(Model, file system) of machine n of a seed; known: the kernel knows the slice hash."""
+    keys, fs = machine(seed, n, known)
     return Model(BASE, keys), fs
 
 

@@ -26,6 +26,10 @@ from mcube_cmd.term import print_table
 from . import guest
 
 TITLE = "victims beside programs that read files"
+# Victims of tools/mcube/guest/victims/: the numerical kernels of the tables, and kernels with
+# strides and random places.
+NUMERIC = ("sort", "fft", "spmm", "lu")
+STRIDED = ("rank", "mg", "fft3")
 POLICIES = {"off": "off", "srm": 256}
 # Fewer extra misses than this share of the victim's references to the last level, or than
 # the spread of the repetitions, say nothing.

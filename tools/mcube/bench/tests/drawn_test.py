@@ -56,13 +56,17 @@ class DrawnTest(unittest.TestCase):
         for model, _ in self.models:
             d = model.description
             sets = int(d["llc.size"].rstrip("K")) * 1024 // drawn.LINE // d["llc.ways"]
+            self.assertEqual(Dim(d["color_map"]).nr, sets // (drawn.PAGE // drawn.LINE))
+        for n in range(EACH):
+            d = drawn.model(1, n, known=False)[0].description
+            sets = int(d["llc.size"].rstrip("K")) * 1024 // drawn.LINE // d["llc.ways"]
             self.assertEqual(Dim(d["color_map"]).nr,
                              sets // d["llc.slices"] // (drawn.PAGE // drawn.LINE))
 
     def test_slices(self):
         """For each set, lines at random are spread evenly over all slices."""
-        for model, _ in self.models:
-            d = model.description
+        for n in range(EACH):
+            d = drawn.model(1, n, known=False)[0].description
             masks = [int(m, 16) for m in d["llc.hash"].split() if m != "none"]
             low = 12 + len(d["color_map"].split())
             tops = [a << low for a in range(1 << 8)] + [a << 23 for a in range(1 << 8)]
