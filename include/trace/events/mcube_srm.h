@@ -58,6 +58,26 @@ TRACE_EVENT(mcube_srm_reclaim,
 		  __entry->group, __entry->wanted, __entry->freed)
 );
 
+/* From now on memory has the @colors reserved colors as well, or no longer. */
+TRACE_EVENT(mcube_srm_lend,
+
+	TP_PROTO(bool lent, unsigned int colors),
+
+	TP_ARGS(lent, colors),
+
+	TP_STRUCT__entry(
+		__field(bool, lent)
+		__field(unsigned int, colors)
+	),
+
+	TP_fast_assign(
+		__entry->lent = lent;
+		__entry->colors = colors;
+	),
+
+	TP_printk("lent=%d colors=%u", __entry->lent, __entry->colors)
+);
+
 #endif /* _TRACE_MCUBE_SRM_H */
 
 #include <trace/define_trace.h>

@@ -549,14 +549,17 @@ static inline unsigned long mcube_color_stat_reserved(void)
 /**
  * struct mcube_reserve - the reserved colors, and the other colors
  * @nr: number of reserved colors: the first colors of @order.
- * @nr_hop: number of the other colors.
- * @hop: the other colors, in order: the hop table.
+ * @nr_kept: number of the other colors.
+ * @nr_hop: number of colors that memory hops over: @nr_kept, or all colors while the
+ *          reserved colors are lent.
+ * @hop: the hop table: the other colors, then the reserved colors, each in order.
  * @order: all colors, see mcube_dim_order().
  * @place: by color, its place in @order; the last place for colors that the map
  *         has not.
  */
 struct mcube_reserve {
 	unsigned int nr;
+	unsigned int nr_kept;
 	unsigned int nr_hop;
 	u8 hop[MCUBE_MAX_VALUES];
 	u8 order[MCUBE_MAX_VALUES];
@@ -583,20 +586,53 @@ static __always_inline bool mcube_reserve_hops(void)
 	return static_branch_unlikely(&mcube_hop_key) && in_task();
 }
 
+/* Colors of the hop table that pages get in an order that differs from row to row. */
+#define MCUBE_HOP_ROW	8U
+
+/*
+ * current->mcube_hop: bits 0 to 7 are the place in the hop table, and the bits above
+ * count how often the task has gone through the table.
+ */
+static inline unsigned int mcube_hop_next(unsigned int hop, unsigned int nr)
+{
+	hop++;
+	if (hop % MCUBE_MAX_VALUES >= nr)
+		hop = ALIGN(hop, MCUBE_MAX_VALUES);
+	return hop;
+}
+
+/**
+ * mcube_hop_place() - place in the hop table of a page that hops
+ * @hop: where the task is, see mcube_hop_next().
+ * @nr: number of colors in the hop table.
+ *
+ * The key of a row is the XOR of the digits of its number, of three bits each.  So eight
+ * rows that are a power of two apart have eight keys.
+ *
+ * Return: the place; over a row, each place of the row once.
+ */
+static inline unsigned int mcube_hop_place(unsigned int hop, unsigned int nr)
+{
+	unsigned int place = hop % MCUBE_MAX_VALUES, row = hop / MCUBE_HOP_ROW;
+
+	if (ALIGN_DOWN(place, MCUBE_HOP_ROW) + MCUBE_HOP_ROW > nr)
+		return place;
+	/* current->mcube_hop has 16 bits, hence the row 13. */
+	return place ^ ((row ^ row >> 3 ^ row >> 6 ^ row >> 9 ^ row >> 12) % MCUBE_HOP_ROW);
+}
+
 /**
  * mcube_reserve_hint() - make the hint for a page that hops
  *
- * Return: a hint for the color that follows the last color of this task in the
- * hop table.
+ * Return: a hint for the next color of this task in the hop table.
  */
 static inline u32 mcube_reserve_hint(void)
 {
-	unsigned int i = current->mcube_hop + 1;
+	unsigned int nr = READ_ONCE(mcube_reserve.nr_hop);
 
-	if (i >= READ_ONCE(mcube_reserve.nr_hop))
-		i = 0;
-	current->mcube_hop = i;
-	return mcube_hint_make(READ_ONCE(mcube_reserve.hop[i]), -1);
+	current->mcube_hop = mcube_hop_next(current->mcube_hop, nr);
+	return mcube_hint_make(READ_ONCE(mcube_reserve.hop[mcube_hop_place(current->mcube_hop,
+									   nr)]), -1);
 }
 
 /* buddy.c */

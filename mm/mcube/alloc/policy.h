@@ -11,7 +11,8 @@
  *   policy                                allocator
  *   mcube_policy_enable() -------------> list of policies; stop() of each,
  *                                         newest first, when the allocator goes off
- *   mcube_reserve_request(), _hop() ---> reserved colors, hop table (reserve.c)
+ *   mcube_reserve_request(), _hop(),
+ *   _lend() ---------------------------> reserved colors, hop table (reserve.c)
  *   partition() of each policy <-------- the reserved colors changed
  *   mcube_hint_save(), _restore() -----> color of the pages in between
  *
@@ -68,6 +69,7 @@ struct mcube_policy {
 	struct list_head node;
 	bool on;
 	bool hop;
+	bool lend;
 	unsigned int want;
 };
 
@@ -94,6 +96,8 @@ static inline bool mcube_policy_enabled(const struct mcube_policy *p)
 /* reserve.c */
 void mcube_reserve_request(struct mcube_policy *p, unsigned int nr);
 void mcube_reserve_hop(struct mcube_policy *p, bool on);
+void mcube_reserve_lend(struct mcube_policy *p, bool on);
+bool mcube_reserve_lent(void);
 unsigned int mcube_reserve_nr(void);
 unsigned int mcube_reserve_color(unsigned int i);
 unsigned int mcube_reserve_polluting(unsigned int i);

@@ -23,7 +23,25 @@
  * its function partition().
  *
  * While a policy wants memory to hop (bin hopping), each page without a hint
- * gets the color that follows the last color of its task in the hop table.
+ * gets the next color of its task in the hop table.  Eight colors that follow each
+ * other are a row.  The pages of a row get its colors in an order that differs from row
+ * to row: place p of the row has the color at place p ^ key.
+ *
+ *   hop table        1 2 3 4 5 6 7 8   9 10 11 12 13 14 15
+ *   pages of a task  1 2 3 4 5 6 7 8   9 10 ...               key 0
+ *                    5 6 7 8 1 2 3 4   9 10 ...               key 4
+ *                    2 1 4 3 6 5 8 7   9 10 ...               key 1
+ *
+ * So memory fills the colors of this cache evenly, and those of smaller caches as well,
+ * whose colors are the low bits of these colors most often.  But pages that lie a power
+ * of two apart have different colors, too.  Programs go through matrices in such steps,
+ * and would have their pages in few sets of each cache.
+ *
+ * Reserved colors are lost to memory, also while no page is there that pollutes.  So
+ * policies may lend them: then memory hops over all colors.  The partition does not
+ * change by that, and the policies' own pages go there as before.  All policies that
+ * asked for colors must lend them.  A policy that ends the lending moves the pages out
+ * that have come meanwhile, as far as it likes.
  *
  * CPUs read the tables without a lock, each entry by itself.  The order changes
  * only with the map, and then only while no policy is in force.  Entries beyond
@@ -62,6 +80,17 @@ static void update_order(const struct mcube_dim *dim)
 	}
 }
 
+/* Does each policy that asked for reserved colors lend them? */
+static bool all_lend(void)
+{
+	const struct mcube_policy *p;
+
+	list_for_each_entry(p, &mcube_policies, node)
+		if (p->want && !p->lend)
+			return false;
+	return true;
+}
+
 /*
  * CPUs that hop meanwhile may see entries of both hop tables.  Clear the rest of
  * the table, so that no CPU finds a color of an earlier map there.
@@ -69,11 +98,12 @@ static void update_order(const struct mcube_dim *dim)
 static void update_hop(unsigned int nr)
 {
 	struct mcube_reserve *r = &mcube_reserve;
-	unsigned int nr_hop = mcube_config.color.nr_values - nr, i;
+	unsigned int all = mcube_config.color.nr_values, i;
 
 	for (i = 0; i < ARRAY_SIZE(r->hop); i++)
-		WRITE_ONCE(r->hop[i], i < nr_hop ? r->order[nr + i] : 0);
-	WRITE_ONCE(r->nr_hop, nr_hop);
+		WRITE_ONCE(r->hop[i], i < all ? r->order[(nr + i) % all] : 0);
+	WRITE_ONCE(r->nr_kept, all - nr);
+	WRITE_ONCE(r->nr_hop, all_lend() ? all : all - nr);
 }
 
 /* Let the largest request hold; tell policies if that changes the partition. */
@@ -144,6 +174,33 @@ void mcube_reserve_hop(struct mcube_policy *p, bool on)
 EXPORT_SYMBOL_NS_GPL(mcube_reserve_hop, MCUBE);
 
 /**
+ * mcube_reserve_lend() - lend the reserved colors to memory, or no longer
+ * @p: the policy, in force or being started.
+ * @on: whether the policy lends them.
+ *
+ * Context: process, the policy lock held.
+ */
+void mcube_reserve_lend(struct mcube_policy *p, bool on)
+{
+	if (p->lend == on)
+		return;
+	p->lend = on;
+	update_partition();
+}
+
+/**
+ * mcube_reserve_lent() - does memory hop over the reserved colors, too?
+ *
+ * Context: any.
+ * Return: true if colors are reserved and lent; without the policy lock that can change
+ * at once.
+ */
+bool mcube_reserve_lent(void)
+{
+	return READ_ONCE(mcube_reserve.nr_hop) > READ_ONCE(mcube_reserve.nr_kept);
+}
+
+/**
  * mcube_reserve_withdraw() - withdraw the requests of a policy
  * @p: the policy, which has stopped and is no longer in mcube_policies.
  *
@@ -153,6 +210,7 @@ void mcube_reserve_withdraw(struct mcube_policy *p)
 {
 	p->want = 0;
 	p->hop = false;
+	p->lend = false;
 	update_key();
 	update_partition();
 }
@@ -207,7 +265,7 @@ EXPORT_SYMBOL_NS_GPL(mcube_reserve_has, MCUBE);
  */
 unsigned int mcube_reserve_color(unsigned int i)
 {
-	unsigned int nr = READ_ONCE(mcube_reserve.nr_hop);
+	unsigned int nr = READ_ONCE(mcube_reserve.nr_kept);
 
 	return READ_ONCE(mcube_reserve.hop[nr ? i % nr : 0]);
 }

@@ -132,7 +132,8 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 		return;
 	hint = mcube_hint_save(c.hint);
 	got = alloc_bulk(gfp, order, min(last - index + 1,
-					 (unsigned long)c.left), &folios);
+					 (unsigned long)(order ? c.left : min(c.left, c.run))),
+			 &folios);
 	hint = mcube_hint_restore(hint);
 	/* The task may have slept, which frees what lies in the batch. */
 	list_splice(&folios, &batch->folios);

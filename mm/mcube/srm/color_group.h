@@ -58,4 +58,21 @@ mcube_color_group_color(const struct mcube_color_groups *groups,
 	return groups->color[group * groups->per + (i & (groups->per - 1))];
 }
 
+/**
+ * mcube_color_group_run() - pages of a segment that have one color before the next color
+ * @groups: the groups.
+ * @batch: pages that are allocated at a time, a power of two.
+ *
+ * Each color of a group holds a part of what a single color of the same share of the cache
+ * would hold.  A short file that is read twice should find all of its pages there.  So
+ * @batch pages in a row have all colors of the group.
+ *
+ * Return: the number of pages, a power of two.
+ */
+static inline unsigned int
+mcube_color_group_run(const struct mcube_color_groups *groups, unsigned int batch)
+{
+	return groups->per < batch ? batch / groups->per : 1;
+}
+
 #endif /* _MM_MCUBE_SRM_COLOR_GROUP_H */

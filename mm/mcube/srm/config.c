@@ -22,6 +22,7 @@ struct mcube_srm_config mcube_srm_config = {
 	.tl = MCUBE_SEGMENT_DEFAULT,
 	.reuse = 16,
 	.reserve = 1,
+	.lend = 10,
 	.group_order = MCUBE_GROUP_ORDER_AUTO,
 	.vm_hop = true,
 	.reclaim = true,

@@ -8,7 +8,7 @@
  * the allocator reserve the first groups and let memory hop over the other
  * colors, and enables the static key.  While another policy has more colors
  * reserved, files have the groups in these colors too.  Switching off disables the key and waits
- * for the work items of reclaim.c and spread.c.  The allocator then withdraws the requests
+ * for the work items of reclaim.c, spread.c and lend.c.  The allocator then withdraws the requests
  * and waits for a grace period, in which CPUs that still choose colors finish.
  */
 
@@ -46,6 +46,7 @@ static void start(const struct mcube_map *map)
 	/* Another policy may have reserved as many colors before. */
 	mcube_srm_select_reserve(mcube_reserve_nr());
 	mcube_reserve_hop(&policy, mcube_srm_config.vm_hop);
+	mcube_srm_lend_start(&policy);
 	static_branch_enable_cpuslocked(&mcube_srm_key);
 }
 
@@ -54,6 +55,7 @@ static void stop(void)
 	static_branch_disable_cpuslocked(&mcube_srm_key);
 	mcube_srm_reclaim_stop();
 	mcube_srm_spread_stop();
+	mcube_srm_lend_stop();
 }
 
 static struct mcube_policy policy = {

@@ -18,6 +18,8 @@
 
 #include "color_group.h"
 
+struct mcube_policy;
+
 /**
  * enum mcube_srm_mode - where the color of a long file's page comes from
  * @MCUBE_SRM_SEGMENTED: the file carries a segment; a new segment gets a color
@@ -46,6 +48,8 @@ enum mcube_srm_mode {
  *                       than a color group allows; neither movable nor of a
  *                       block device; metadata; requested by a task with a
  *                       hint.
+ * @MCUBE_SRM_VACATED: pages of memory moved out of the reserved colors.
+ * @MCUBE_SRM_READ: pages of files that were read from their start and do not hop.
  * @MCUBE_SRM_NR_STATS: number of counters.
  */
 enum mcube_srm_stat {
@@ -57,6 +61,8 @@ enum mcube_srm_stat {
 	MCUBE_SRM_RECOLORED,
 	MCUBE_SRM_HOPPED,
 	MCUBE_SRM_UNCOVERED,
+	MCUBE_SRM_VACATED,
+	MCUBE_SRM_READ,
 	MCUBE_SRM_NR_STATS,
 };
 
@@ -79,6 +85,8 @@ static inline void mcube_srm_count(enum mcube_srm_stat stat, long nr)
  * @reclaim: pages are evicted for a color that has too few free frames.
  * @reserve: share of the colors reserved for files, in sixteenths; constant
  *           while the policy is on.
+ * @lend: seconds without a stream after which memory gets the reserved colors, too; 0
+ *        for never.
  * @group_order: a color group has the colors of 2^@group_order aligned frames;
  *               constant while the policy is on.  With MCUBE_GROUP_ORDER_AUTO
  *               mcube_color_groups_init_auto() chooses the order.
@@ -93,6 +101,7 @@ struct mcube_srm_config {
 	bool vm_hop;
 	bool reclaim;
 	unsigned int reserve;
+	unsigned int lend;
 	unsigned int group_order;
 	unsigned int reuse;
 	unsigned int nr_colors;
@@ -108,6 +117,7 @@ extern struct mcube_srm_config mcube_srm_config;
 extern struct mcube_color_groups mcube_srm_groups;
 
 #define MCUBE_REUSE_PAGES_MAX	64U
+#define MCUBE_LEND_MAX		3600U
 #define MCUBE_GROUP_ORDER_AUTO	UINT_MAX
 
 unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
@@ -127,9 +137,8 @@ unsigned int mcube_srm_select(unsigned int tl, gfp_t gfp);
 /* place.c */
 
 /*
- * Most pages that a task may hold in a batch while it reads or writes.  A
- * segment of single pages changes to the next color of its group after this many
- * pages.
+ * Most pages that a task may hold in a batch while it reads or writes.  So many single
+ * pages of a segment have all colors of its group.
  */
 #define MCUBE_SRM_BATCH		16UL
 /* The same for larger folios: the window of readahead. */
@@ -138,7 +147,9 @@ unsigned int mcube_srm_select(unsigned int tl, gfp_t gfp);
 /**
  * struct mcube_srm_choice - the color chosen for the next pages of a file
  * @group: color group.
- * @left: pages that the choice holds for.
+ * @left: pages that the group holds for.
+ * @run: single pages that the color holds for, see mcube_color_group_run(); not set if the
+ *       pages hop.
  * @segment: where the state of the segment lies; NULL if the color follows from
  *           the index of the page, or if the pages hop.
  * @epoch: epoch of the choice; the policy may go off and on again, with other
@@ -150,6 +161,7 @@ unsigned int mcube_srm_select(unsigned int tl, gfp_t gfp);
 struct mcube_srm_choice {
 	unsigned int group;
 	unsigned int left;
+	unsigned int run;
 	u32 *segment;
 	u32 epoch;
 	u32 hint;
@@ -195,5 +207,9 @@ void mcube_srm_reclaim(int nid, const struct mcube_color_groups *groups,
 unsigned long mcube_srm_reclaim_next(int nid, unsigned long start,
 				     unsigned long end);
 void mcube_srm_reclaim_stop(void);
+
+/* lend.c */
+void mcube_srm_lend_start(struct mcube_policy *p);
+void mcube_srm_lend_stop(void);
 
 #endif /* _MM_MCUBE_SRM_INTERNAL_H */

@@ -139,8 +139,9 @@ static __always_inline bool choose(struct mcube_srm_choice *c,
 		color = mcube_reserve_color(index);
 	} else {
 		choose_group(c, mapping, index);
+		c->run = mcube_color_group_run(&mcube_srm_groups, MCUBE_SRM_BATCH);
 		/* The first color of a folio's colors stands for the others. */
-		i = c->left / MCUBE_SRM_BATCH & ~((1U << order) - 1);
+		i = c->left / c->run & ~((1U << order) - 1);
 		color = mcube_color_group_color(&mcube_srm_groups, c->group, i);
 	}
 	c->hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;

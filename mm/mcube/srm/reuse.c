@@ -93,7 +93,10 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	 * A file counts for at most half the range of the clock: more than any
 	 * cache holds, and no wrap.
 	 */
-	current->mcube_reuse_clock = now + min(pages, MCUBE_REUSE_STAMP_MASK / 2);
+	pages = min(pages, MCUBE_REUSE_STAMP_MASK / 2);
+	current->mcube_reuse_clock = now + pages;
+	if (!mcube_reuse_spreads(old, MCUBE_ADVICE_NONE))
+		mcube_srm_count(MCUBE_SRM_READ, pages);
 	if (pages > limit) {
 		if (mcube_reuse_times(old))
 			cmpxchg(&mapping->mcube_reuse, old, mcube_reuse_forget(old));

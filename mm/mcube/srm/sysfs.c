@@ -175,6 +175,27 @@ static ssize_t reserve_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return set_fixed("reserve", count, share, mcube_srm_set_reserve);
 }
 
+static ssize_t lend_show(struct kobject *kobj, struct kobj_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.lend));
+}
+
+static ssize_t lend_store(struct kobject *kobj, struct kobj_attribute *attr,
+			  const char *buf, size_t count)
+{
+	unsigned int seconds;
+	int ret = mcube_parse_uint(buf, count, 0, MCUBE_LEND_MAX, &seconds);
+
+	if (ret) {
+		pr_warn_ratelimited("srm/lend: expected 0 to %u seconds\n",
+				    MCUBE_LEND_MAX);
+		return ret;
+	}
+	WRITE_ONCE(mcube_srm_config.lend, seconds);
+	return count;
+}
+
 static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)
 {
@@ -214,6 +235,7 @@ static struct kobj_attribute tl_attr = __ATTR_RW(tl);
 static struct kobj_attribute mode_attr = __ATTR_RW(mode);
 static struct kobj_attribute group_order_attr = __ATTR_RW(group_order);
 static struct kobj_attribute reserve_attr = __ATTR_RW(reserve);
+static struct kobj_attribute lend_attr = __ATTR_RW(lend);
 static struct kobj_attribute reuse_attr = __ATTR_RW(reuse);
 static struct kobj_attribute vm_hop_attr = __ATTR_RW(vm_hop);
 static struct kobj_attribute reclaim_attr = __ATTR_RW(reclaim);
@@ -224,6 +246,7 @@ static const struct attribute *srm_attrs[] = {
 	&mode_attr.attr,
 	&group_order_attr.attr,
 	&reserve_attr.attr,
+	&lend_attr.attr,
 	&reuse_attr.attr,
 	&vm_hop_attr.attr,
 	&reclaim_attr.attr,
@@ -239,6 +262,8 @@ MCUBE_NUMBER_ATTR(recolored, "%lu", mcube_srm_stat(MCUBE_SRM_RECOLORED));
 MCUBE_NUMBER_ATTR(hopped, "%lu",
 		  mcube_srm_stat(MCUBE_SRM_HOPPED) + mcube_reserve_hopped());
 MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_srm_stat(MCUBE_SRM_UNCOVERED));
+MCUBE_NUMBER_ATTR(vacated, "%lu", mcube_srm_stat(MCUBE_SRM_VACATED));
+MCUBE_NUMBER_ATTR(lent, "%d", mcube_srm_enabled() && mcube_reserve_lent());
 
 static struct attribute *stat_attrs[] = {
 	&file_pages_attr.attr,
@@ -249,6 +274,8 @@ static struct attribute *stat_attrs[] = {
 	&recolored_attr.attr,
 	&hopped_attr.attr,
 	&uncovered_attr.attr,
+	&vacated_attr.attr,
+	&lent_attr.attr,
 	NULL,
 };
 

@@ -272,6 +272,52 @@ static void memory_hops_while_a_policy_wants_it(struct kunit *test)
 	mcube_policy_disable(&two);
 }
 
+static void lend(struct mcube_policy *p, bool on)
+{
+	mcube_policy_lock();
+	mcube_reserve_lend(p, on);
+	mcube_policy_unlock();
+}
+
+/* Memory hops over all colors, the reserved colors last. */
+static void lent_is(struct kunit *test, unsigned int nr)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_TRUE(test, mcube_reserve_lent());
+	KUNIT_EXPECT_EQ(test, mcube_reserve_nr(), nr);
+	KUNIT_ASSERT_EQ(test, mcube_reserve.nr_hop, COLORS);
+	for (i = 0; i < COLORS; i++)
+		KUNIT_EXPECT_EQ(test, mcube_reserve.hop[i], (nr + i) % COLORS);
+	/* Pages that must not pollute keep out. */
+	for (i = 0; i < COLORS; i++)
+		KUNIT_EXPECT_FALSE(test, mcube_reserve_has(mcube_reserve_color(i)));
+}
+
+/* A policy that needs its colors is enough to end the lending of another policy. */
+static void colors_are_lent_by_all_who_asked(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&one), 0);
+	reserved_is(test, 1);
+	lend(&one, true);
+	lent_is(test, 1);
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	KUNIT_EXPECT_FALSE(test, mcube_reserve_lent());
+	reserved_is(test, 4);
+	lend(&two, true);
+	lent_is(test, 4);
+	lend(&one, false);
+	reserved_is(test, 4);
+	mcube_policy_disable(&one);
+	lent_is(test, 4);
+	mcube_policy_disable(&two);
+	KUNIT_EXPECT_FALSE(test, mcube_reserve_lent());
+	/* A policy that comes again lends nothing yet. */
+	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	reserved_is(test, 4);
+	mcube_policy_disable(&two);
+}
+
 static void allocator_stops_policies_newest_first(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&one), 0);
@@ -325,6 +371,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(order_follows_the_map),
 	KUNIT_CASE(smaller_request_changes_nothing),
 	KUNIT_CASE(memory_hops_while_a_policy_wants_it),
+	KUNIT_CASE(colors_are_lent_by_all_who_asked),
 	KUNIT_CASE(allocator_stops_policies_newest_first),
 	KUNIT_CASE(refused_policy_leaves_nothing),
 	KUNIT_CASE(refusal_waits_for_no_grace_period),

@@ -43,6 +43,7 @@ struct srm_test {
 	struct alloc_fixture fixture;
 	bool srm;
 	unsigned int reserve;
+	unsigned int lend;
 	struct page *page[PAGES];
 	unsigned int nr;
 };
@@ -62,6 +63,8 @@ static int srm_test_init(struct kunit *test)
 	test->priv = t;
 	t->srm = mcube_srm_enabled();
 	t->reserve = mcube_srm_config.reserve;
+	t->lend = mcube_srm_config.lend;
+	WRITE_ONCE(mcube_srm_config.lend, 0);
 	return alloc_fixture_init(&t->fixture);
 }
 
@@ -74,6 +77,7 @@ static void srm_test_exit(struct kunit *test)
 	free_pages_of(t);
 	mcube_alloc_enable(false);
 	mcube_srm_set_reserve(t->reserve);
+	WRITE_ONCE(mcube_srm_config.lend, t->lend);
 	alloc_fixture_exit(&t->fixture);
 	if (t->srm)
 		mcube_srm_enable(true);
@@ -333,33 +337,6 @@ static void srm_stops_with_the_allocator(struct kunit *test)
 static unsigned int color_of(const struct page *page)
 {
 	return mcube_dim_value(&mcube_config.map->color, page_to_pfn(page));
-}
-
-/* Memory hops over the colors from @first on: the colors below are reserved. */
-static void hop_from(struct kunit *test, unsigned int first)
-{
-	struct srm_test *t = test->priv;
-	unsigned int i, next, steps = 0, reserved = 0, nr = t->nr;
-
-	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
-	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(first), 0);
-	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
-	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(first), -EBUSY);
-	take_pages(test, nr + 512);
-	for (i = nr + 1; i < t->nr; i++) {
-		next = color_of(t->page[i - 1]) + 1;
-		steps += color_of(t->page[i]) == (next < COLORS ? next : first);
-		reserved += color_of(t->page[i]) < first;
-	}
-	KUNIT_EXPECT_GE(test, steps, 500);
-	KUNIT_EXPECT_LE(test, reserved, 2);
-}
-
-static void memory_hops_over_the_colors(struct kunit *test)
-{
-	hop_from(test, 0);
-	hop_from(test, 1);
-	hop_from(test, 8);
 }
 
 #define NR_PCP	8
@@ -662,7 +639,6 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE_SLOW(nothing_is_counted_twice_under_load),
 	KUNIT_CASE(blocks_are_found_by_group),
 	KUNIT_CASE(srm_stops_with_the_allocator),
-	KUNIT_CASE(memory_hops_over_the_colors),
 	KUNIT_CASE(freed_frames_come_back_first),
 	KUNIT_CASE(freed_frames_may_be_taken_by_others),
 	KUNIT_CASE(each_node_is_searched_in_turn),

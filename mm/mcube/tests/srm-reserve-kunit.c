@@ -6,7 +6,7 @@
  *
  * There is one partition of reserved colors for all policies.  With a made-up
  * policy beside SRM-buffer, the color groups of files follow the partition; and
- * the partition tells how many of its frames are free.
+ * the partition tells how many of its frames are free.  Memory hops over the other colors.
  */
 
 #include <kunit/test.h>
@@ -18,6 +18,8 @@
 #include <linux/math.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/string.h>
 
 #include "../alloc/color_stat.h"
 #include "../alloc/internal.h"
@@ -30,6 +32,7 @@ struct reserve_test {
 	struct alloc_fixture fixture;
 	bool srm;
 	unsigned int reserve;
+	unsigned int lend;
 	unsigned int group_order;
 };
 
@@ -42,6 +45,8 @@ static int reserve_test_init(struct kunit *test)
 	test->priv = t;
 	t->srm = mcube_srm_enabled();
 	t->reserve = mcube_srm_config.reserve;
+	t->lend = mcube_srm_config.lend;
+	WRITE_ONCE(mcube_srm_config.lend, 0);
 	t->group_order = mcube_srm_config.group_order;
 	return alloc_fixture_init(&t->fixture);
 }
@@ -54,6 +59,7 @@ static void reserve_test_exit(struct kunit *test)
 		return;
 	mcube_alloc_enable(false);
 	mcube_srm_set_reserve(t->reserve);
+	WRITE_ONCE(mcube_srm_config.lend, t->lend);
 	mcube_srm_set_group_order(t->group_order);
 	alloc_fixture_exit(&t->fixture);
 	if (t->srm)
@@ -199,9 +205,64 @@ static void partition_says_how_full_it_is(struct kunit *test)
 	KUNIT_EXPECT_GE(test, after, full + PAGES / 2);
 }
 
+#define ROUNDS	24U
+
+/* The color of a page that hops; @COLORS if there is no page. */
+static unsigned int take_page(struct kunit *test, struct list_head *pages)
+{
+	struct page *page = alloc_page(GFP_HIGHUSER_MOVABLE);
+
+	if (!page)
+		return COLORS;
+	list_add(&page->lru, pages);
+	return mcube_dim_value(&mcube_config.map->color, page_to_pfn(page));
+}
+
+/*
+ * Memory hops over the colors from @first on: the colors below are reserved.  In each
+ * round each color comes once, in another order each time.
+ */
+static void hop_from(struct kunit *test, unsigned int first)
+{
+	unsigned int i, round, fair = 0, alike = 0, period = COLORS - first;
+	u8 was[COLORS] = { 0 }, is[COLORS];
+	LIST_HEAD(pages);
+
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(false), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(first), 0);
+	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(first), -EBUSY);
+	do {
+		take_page(test, &pages);
+	} while (current->mcube_hop % MCUBE_MAX_VALUES != period - 1);
+	for (round = 0; round < ROUNDS; round++) {
+		unsigned long seen = 0;
+
+		for (i = 0; i < period; i++) {
+			is[i] = take_page(test, &pages);
+			seen |= BIT(is[i]);
+		}
+		fair += seen == GENMASK(COLORS - 1, first);
+		alike += !memcmp(was, is, period);
+		memcpy(was, is, sizeof(was));
+	}
+	free_all(&pages);
+	/* A page or two may come another way. */
+	KUNIT_EXPECT_GE(test, fair, ROUNDS - 2);
+	KUNIT_EXPECT_LE(test, alike, ROUNDS / 2);
+}
+
+static void memory_hops_over_the_colors(struct kunit *test)
+{
+	hop_from(test, 0);
+	hop_from(test, 1);
+	hop_from(test, 8);
+}
+
 static struct kunit_case reserve_cases[] = {
 	KUNIT_CASE(reserved_groups_follow_the_partition),
 	KUNIT_CASE(partition_says_how_full_it_is),
+	KUNIT_CASE(memory_hops_over_the_colors),
 	{}
 };
 

@@ -258,3 +258,26 @@ TEST(groups_of_all_orders_nest)
 		}
 	}
 }
+
+/* Pages of a batch have all colors of their group, as many pages of each. */
+TEST(a_batch_has_all_colors_of_a_group)
+{
+	struct mcube_dim dim;
+	u64 mask[8];
+	unsigned int i, k, left, run;
+
+	for (i = 0; i < 8; i++)
+		mask[i] = (u64)PAGE_SIZE << i;
+	ASSERT_EQ(mcube_dim_init(&dim, mask, 8, NULL, 0, 0, NULL), 0);
+	for (k = 0; k <= MCUBE_GROUP_ORDER_MAX; k++) {
+		unsigned int seen[256] = { 0 };
+
+		ASSERT_EQ(mcube_color_groups_init(&groups, &dim, k), 0);
+		run = mcube_color_group_run(&groups, 16);
+		ASSERT_LE(1, run);
+		for (left = 256; left > 240; left--)
+			seen[mcube_color_group_color(&groups, 3, left / run)]++;
+		for (i = 0; i < 256; i++)
+			EXPECT_EQ(seen[i], groups.of[i] == 3 ? 16 >> k : 0);
+	}
+}

@@ -56,6 +56,7 @@ static const char * const cluster_orders[] = { "0", "1", "3", "5", NULL };
 static const char * const tls[] = { "1", "16", "256", "4096", NULL };
 static const char * const modes[] = { SRM_MODE_SEGMENTS, "stateless", NULL };
 static const char * const group_orders[] = { "auto", "0", "1", "2", "3", "4", NULL };
+static const char * const lends[] = { "0", "1", "10", "3600", NULL };
 static const char * const reserves[] = { "0", "1", "2", "8", NULL };
 static const char * const reuses[] = { "0", "1", "16", "64", NULL };
 static const char * const shares[] = { "1", "2", "4", "8", NULL };
@@ -93,6 +94,7 @@ static const char * const sizes[] = { "1", "2", "3", "8", NULL };
 static const char * const no_order[] = { "8", "11", "64", "4294967295", NULL };
 static const char * const no_tl[] = { "0", "4097", "65536", "4294967295", NULL };
 static const char * const no_group_order[] = { "5", "255", "Auto", "auto auto", NULL };
+static const char * const no_lend[] = { "3601", "86400", "4294967295", NULL };
 static const char * const no_share[] = { "65", "255", "4294967295", NULL };
 static const char * const no_number[] = { "100000001", "4294967295", "x", NULL };
 static const char * const no_size[] = { "0", "1048576", "4294967295", NULL };
@@ -140,6 +142,7 @@ static const struct control {
 	  group_orders, no_group_order, ERROR(EBUSY) },
 	{ MCUBE_SRM "reserve", 1, MCUBE_SRM "enabled", "0", reserves,
 	  no_share, ERROR(EBUSY) },
+	{ MCUBE_SRM "lend", 1, NULL, NULL, lends, no_lend, 0 },
 	{ MCUBE_SRM SRM_REUSE, 1, NULL, NULL, reuses, no_share, 0 },
 	{ MCUBE_SRM "vm_hop", 1, NULL, NULL, switches, input_bad_switch, 0 },
 	{ MCUBE_SRM SRM_RECLAIM, 1, NULL, NULL, switches, input_bad_switch, 0 },

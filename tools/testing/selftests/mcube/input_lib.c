@@ -31,6 +31,7 @@ const char * const input_writable[] = {
 	MCUBE_SRM "mode",
 	MCUBE_SRM SRM_GROUP_ORDER,
 	MCUBE_SRM "reserve",
+	MCUBE_SRM "lend",
 	MCUBE_SRM SRM_REUSE,
 	MCUBE_SRM "vm_hop",
 	MCUBE_SRM SRM_RECLAIM,

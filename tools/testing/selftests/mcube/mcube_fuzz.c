@@ -131,7 +131,8 @@ static const char *counter_trouble;
 static bool is_present_value(const char *name)
 {
 	return !strcmp(name, "containers") || !strcmp(name, "free_pages") ||
-	       !strcmp(name, "reserved_colors") || !strcmp(name, "reserved_free");
+	       !strcmp(name, "reserved_colors") || !strcmp(name, "reserved_free") ||
+	       !strcmp(name, "lent");
 }
 
 static int check_counter(const char *path, const struct stat *st, int type,

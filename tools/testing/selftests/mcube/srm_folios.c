@@ -380,6 +380,41 @@ TEST_F_TIMEOUT(srm_folios, auto_group_order, 120)
 	EXPECT_EQ(0, uneven(self->color, LONG));
 }
 
+#define ROW	16UL	/* pages of a batch */
+
+/* Rows in which some color of the color group does not have its share. */
+static size_t crowded(const unsigned int *color, size_t pages)
+{
+	size_t i, k, n = 0;
+
+	for (i = 0; i < pages; i += ROW) {
+		unsigned int seen[GROUP] = { 0 };
+		bool fair = true;
+
+		for (k = i; k < i + ROW; k++)
+			seen[color[k] % GROUP]++;
+		for (k = 0; k < GROUP; k++)
+			fair = fair && seen[k] == ROW / GROUP;
+		n += !fair;
+	}
+	return n;
+}
+
+/* A short file that is read twice fits in the colors of its group. */
+TEST_F_TIMEOUT(srm_folios, pages_take_turns_in_a_group, 120)
+{
+	self->dir = mcube_disk(SRM_MOUNT, &self->mounted);
+	if (!self->dir)
+		SKIP(return, "no ext4 on " MCUBE_DISK);
+	make_file(_metadata, self);
+	ASSERT_EQ(0, switch_on_with(COLORS_64, "auto", "1"));
+	ASSERT_EQ(0, mcube_dim_from(&self->dim, MCUBE_MAP "color_map"));
+	ASSERT_EQ(0, srm_read_file(self->file, LONG));
+	ASSERT_EQ(0, srm_file_colors(&self->dim, self->file, LONG, self->color));
+	EXPECT_EQ(0, outside(self->color, LONG));
+	EXPECT_EQ(0, crowded(self->color, LONG));
+}
+
 /*
  * How many pages miss their color depends on the free pages in pageblocks of
  * their own type, since no other pageblock is converted for a color.  Each page

@@ -25,6 +25,10 @@ static const char * const bad_reserve[] = {
 	"9", "10", "16", "255", "2147483648", "4294967295", NULL
 };
 
+static const char * const bad_lend[] = {
+	"3601", "4096", "86400", "2147483648", "4294967295", NULL
+};
+
 static const char * const bad_reuse[] = {
 	"65", "100", "4096", "2147483648", "4294967295", NULL
 };
@@ -108,6 +112,14 @@ TEST_F_TIMEOUT(srm_input, reserve, 120)
 	EXPECT_EQ(0, input_refused(MCUBE_SRM "reserve", bad_reserve));
 	EXPECT_EQ(0, input_refused_forms(MCUBE_SRM "reserve", "8"));
 	EXPECT_EQ(0, mcube_write(MCUBE_SRM "reserve", "1"));
+}
+
+TEST_F_TIMEOUT(srm_input, lend, 120)
+{
+	EXPECT_EQ(0, input_refused(MCUBE_SRM "lend", input_bad_numbers));
+	EXPECT_EQ(0, input_refused(MCUBE_SRM "lend", bad_lend));
+	EXPECT_EQ(0, input_refused_forms(MCUBE_SRM "lend", "3600"));
+	EXPECT_EQ(0, mcube_write(MCUBE_SRM "lend", "10"));
 }
 
 TEST_F_TIMEOUT(srm_input, reuse, 120)

@@ -27,7 +27,8 @@ const char *srm_unusable(void)
 }
 
 /*
- * Save the settings and mount the disk; the file @name on it does not exist yet.
+ * Save the settings and mount the disk; the file @name on it does not exist yet.  Reserved
+ * colors are not lent.
  * Return: NULL, or the reason why nothing can be tested.
  */
 const char *srm_begin(struct srm_setup *s, const char *name)
@@ -40,6 +41,7 @@ const char *srm_begin(struct srm_setup *s, const char *name)
 	dir = mcube_disk(SRM_MOUNT, &s->mounted);
 	if (!dir)
 		return "no ext4 on " MCUBE_DISK "; MCUBE_DISK_DIR may name a directory";
+	mcube_write(MCUBE_SRM "lend", "0");
 	snprintf(s->dir, sizeof(s->dir), "%s", dir);
 	snprintf(s->file, sizeof(s->file), "%s/%s", dir, name);
 	return NULL;
@@ -81,6 +83,7 @@ void srm_defaults(void)
 	mcube_write(MCUBE_SRM "mode", SRM_MODE_SEGMENTS);
 	mcube_write(MCUBE_SRM SRM_GROUP_ORDER, "auto");
 	mcube_write(MCUBE_SRM "reserve", "1");
+	mcube_write(MCUBE_SRM "lend", "10");
 	mcube_write(MCUBE_SRM SRM_REUSE, "16");
 	mcube_write(MCUBE_SRM "vm_hop", "1");
 	mcube_write(MCUBE_SRM SRM_RECLAIM, "1");

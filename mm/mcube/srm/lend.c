@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SRM-buffer: lending the reserved colors while nothing streams
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Reserved colors keep streams away from memory.  While nothing streams they are cache
+ * that memory does without: a program whose working set fills the last level
+ * misses a sixteenth of it.  So memory hops over all colors until something
+ * streams, and moves out of the reserved colors then:
+ *
+ *   quiet for lend seconds          a stream
+ *   |                               |
+ *   | lent: memory has all colors   | reserved: a work item moves memory out of
+ *   |                               | the reserved colors, once through all frames
+ *   +-------------------------------+------------------------------------> time
+ *     tick  tick  tick  tick  tick    tick  tick
+ *
+ * Each second a tick asks whether something streams:
+ *
+ *   Pages of segments, and pages of files that are read from their start, cached or
+ *   not.  Counters tell both.  A read of a file that hops is no stream.
+ *
+ *   Files that are mapped and cached are read without a call.  A sample of page
+ *   frames tells whether mapped pages lie in the reserved colors, see
+ *   mcube_lend_mapped().  They may be read or not.
+ *
+ * The move is what makes lending worth it: a program lives longer than a quiet time,
+ * and with its memory in the reserved colors as well, a stream would cost it 20 to 30 % of
+ * what the stream costs without the policy.  Memory that was there before the policy
+ * was switched on moves out, too.
+ *
+ * Anyone may start a stream and so make memory of others move.  So many pages move in
+ * a second as for files (spread.c), and nothing moves into the reserved colors but new
+ * pages.
+ *
+ * None of this is in the paper, which reserves no colors.
+ */
+
+#include <linux/gfp.h>
+#include <linux/jump_label.h>
+#include <linux/list.h>
+#include <linux/math.h>
+#include <linux/mcube_map.h>
+#include <linux/mcube_srm.h>
+#include <linux/memory_hotplug.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/mmzone.h>
+#include <linux/nodemask.h>
+#include <linux/sched.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+
+#include "../alloc/policy.h"
+#include "../alloc/recolor.h"
+#include "../map/map.h"
+#include "internal.h"
+#include "lend.h"
+
+#include <trace/events/mcube_srm.h>
+
+/* Frames that a tick looks at. */
+#define SAMPLE		16384UL
+
+/* The work item moves so many pages in a second at most, ROUND at a time. */
+#define PAGES_PER_SECOND	4096U
+#define ROUND			64U
+
+/* Frames that the work item looks at before it sleeps for a moment. */
+#define LOOK_MAX	65536UL
+#define LOOK_DELAY	(HZ / 16)
+
+static void tick_work_fn(struct work_struct *work);
+static void vacate_work_fn(struct work_struct *work);
+
+static DECLARE_DELAYED_WORK(tick_work, tick_work_fn);
+static DECLARE_DELAYED_WORK(vacate_work, vacate_work_fn);
+
+static DEFINE_MCUBE_RECOLOR_BUDGET(budget);
+
+/* Guarded by the policy lock. */
+static struct mcube_lend known;
+static struct mcube_policy *policy;
+static bool was_lent;
+
+/* Of the tick: how often frames were sampled, so that each sample has other frames. */
+static unsigned long samples;
+
+/* Of the work item: the next frame, its node, and the number of the next color. */
+static unsigned long next_pfn;
+static int next_nid;
+static unsigned int next_color;
+
+static unsigned long pages_of_streams(void)
+{
+	return mcube_srm_stat(MCUBE_SRM_FILE) + mcube_srm_stat(MCUBE_SRM_TASK) +
+		mcube_srm_stat(MCUBE_SRM_READ);
+}
+
+/* The folio of a frame, referenced; NULL if the frame has none on an LRU list. */
+static struct folio *folio_at(unsigned long pfn)
+{
+	struct page *page = pfn_to_online_page(pfn);
+	struct folio *folio;
+
+	if (!page)
+		return NULL;
+	folio = page_folio(page);
+	/* Without a reference it may become a tail page, of which folio_test_lru() must not ask. */
+	if (!test_bit(PG_lru, &folio->flags) || !folio_try_get(folio))
+		return NULL;
+	/* The folio may have been freed, and others may have its frames now. */
+	if (page_folio(page) != folio || !folio_test_lru(folio)) {
+		folio_put(folio);
+		return NULL;
+	}
+	return folio;
+}
+
+static void look(struct mcube_lend_sample *s, const struct mcube_dim *dim, unsigned long pfn)
+{
+	bool reserved = mcube_reserve_has(mcube_dim_value(dim, pfn));
+	struct folio *folio = folio_at(pfn);
+
+	s->nr[reserved]++;
+	if (!folio)
+		return;
+	if (folio_is_file_lru(folio) && !folio_test_anon(folio) && folio_mapped(folio))
+		s->mapped[reserved]++;
+	folio_put(folio);
+}
+
+/*
+ * The distance between frames is odd.  With an even distance all frames of a sample
+ * would have few colors.
+ */
+static bool streams_are_mapped(const struct mcube_dim *dim)
+{
+	struct mcube_lend_sample s = { };
+	unsigned long span = 0, per, pfn, end;
+	int nid;
+
+	for_each_online_node(nid)
+		span += node_spanned_pages(nid);
+	per = span / SAMPLE | 1;
+	samples++;
+	for_each_online_node(nid) {
+		end = node_end_pfn(nid);
+		for (pfn = node_start_pfn(nid) + samples % per; pfn < end; pfn += per) {
+			look(&s, dim, pfn);
+			cond_resched();
+		}
+	}
+	return mcube_lend_mapped(&s, per);
+}
+
+/* Another policy may end the lending as well. */
+static bool has_ended(void)
+{
+	bool lent = mcube_reserve_lent(), ended = was_lent && !lent;
+
+	if (lent != was_lent)
+		trace_mcube_srm_lend(lent, mcube_reserve_nr());
+	was_lent = lent;
+	return ended;
+}
+
+/* Memory that does not hop has all colors anyway. */
+static unsigned int seconds_to_lend(void)
+{
+	return READ_ONCE(mcube_srm_config.vm_hop) ? READ_ONCE(mcube_srm_config.lend) : 0;
+}
+
+static void vacate(void)
+{
+	next_nid = first_online_node;
+	next_pfn = 0;
+	queue_delayed_work(system_unbound_wq, &vacate_work, 0);
+}
+
+static void tick_work_fn(struct work_struct *work)
+{
+	unsigned int after = seconds_to_lend();
+	struct mcube_map_info info;
+	bool mapped = false;
+
+	if (after && mcube_reserve_nr()) {
+		mcube_map_info(&info);
+		mapped = streams_are_mapped(&info.map.color);
+	}
+	mcube_policy_lock();
+	if (mcube_policy_enabled(policy)) {
+		mcube_reserve_lend(policy, mcube_lend_tick(&known, pages_of_streams(),
+							   mapped, after));
+		if (has_ended() && READ_ONCE(mcube_srm_config.vm_hop))
+			vacate();
+		queue_delayed_work(system_unbound_wq, &tick_work, round_jiffies_relative(HZ));
+	}
+	mcube_policy_unlock();
+}
+
+/* Is it a page of memory, by its flags alone?  Nobody holds it. */
+static bool may_be_memory(const struct page *page)
+{
+	const unsigned long set = BIT(PG_lru) | BIT(PG_swapbacked);
+	const unsigned long clear = BIT(PG_head) | BIT(PG_unevictable) |
+		BIT(PG_writeback) | BIT(PG_locked);
+
+	return (READ_ONCE(page->flags) & (set | clear)) == set;
+}
+
+/* A folio of several pages has several colors wherever it lies. */
+static bool isolate_memory(unsigned long pfn, struct list_head *list)
+{
+	struct page *page = pfn_to_online_page(pfn);
+	struct folio *folio;
+	bool got;
+
+	if (!page || !may_be_memory(page))
+		return false;
+	folio = folio_at(pfn);
+	if (!folio)
+		return false;
+	got = !folio_test_large(folio) && folio_test_swapbacked(folio) &&
+		mcube_recolor_isolate(folio, list);
+	folio_put(folio);
+	return got;
+}
+
+/* Take up to @want pages off their LRU lists; the number of frames looked at. */
+static unsigned long isolate_some(const struct mcube_dim *dim, unsigned int want,
+				  struct list_head *list)
+{
+	unsigned long start = max(next_pfn, node_start_pfn(next_nid));
+	unsigned long end = min(node_end_pfn(next_nid), start + LOOK_MAX), pfn;
+
+	for (pfn = start; pfn < end && want; pfn++) {
+		if (mcube_reserve_has(mcube_dim_value(dim, pfn)))
+			want -= isolate_memory(pfn, list);
+		if (!(pfn % MAX_ORDER_NR_PAGES))
+			cond_resched();
+	}
+	next_pfn = pfn;
+	return pfn - start;
+}
+
+static void vacate_work_fn(struct work_struct *work)
+{
+	unsigned long looked = 0;
+	struct mcube_map_info info;
+	LIST_HEAD(list);
+
+	mcube_map_info(&info);
+	while (next_nid < MAX_NUMNODES && !mcube_reserve_lent() &&
+	       static_branch_likely(&mcube_srm_key)) {
+		if (looked >= LOOK_MAX) {
+			queue_delayed_work(system_unbound_wq, &vacate_work, LOOK_DELAY);
+			return;
+		}
+		if (mcube_recolor_grant(&budget, PAGES_PER_SECOND, ROUND) < ROUND) {
+			queue_delayed_work(system_unbound_wq, &vacate_work, HZ);
+			return;
+		}
+		looked += isolate_some(&info.map.color, ROUND, &list);
+		mcube_srm_count(MCUBE_SRM_VACATED,
+				mcube_recolor(&list, GFP_HIGHUSER_MOVABLE,
+					      MCUBE_RECOLOR_SPREAD, &next_color));
+		if (next_pfn >= node_end_pfn(next_nid)) {
+			next_nid = next_online_node(next_nid);
+			next_pfn = 0;
+		}
+	}
+}
+
+/**
+ * mcube_srm_lend_start() - lend the reserved colors from now on, until something streams
+ * @p: the policy, which is being started and has asked for its colors.
+ *
+ * Context: process, the policy lock held.
+ */
+void mcube_srm_lend_start(struct mcube_policy *p)
+{
+	policy = p;
+	mcube_lend_init(&known, pages_of_streams());
+	mcube_reserve_lend(p, seconds_to_lend());
+	was_lent = mcube_reserve_lent();
+	queue_delayed_work(system_unbound_wq, &tick_work, round_jiffies_relative(HZ));
+}
+
+/**
+ * mcube_srm_lend_stop() - end the move of memory
+ *
+ * A tick that comes later finds the policy off, and is the last one.
+ *
+ * Context: process, sleeps, the policy lock held; the static key is off.
+ */
+void mcube_srm_lend_stop(void)
+{
+	cancel_delayed_work(&tick_work);
+	cancel_delayed_work_sync(&vacate_work);
+}

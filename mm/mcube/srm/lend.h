@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Lending: does anything stream at this time?
+ *
+ * Copyright (C) 2026 The mcube authors
+ *
+ * Pure: integers only.  See lend.c for the idea.
+ */
+#ifndef _MM_MCUBE_SRM_LEND_H
+#define _MM_MCUBE_SRM_LEND_H
+
+#include <linux/limits.h>
+#include <linux/types.h>
+
+/* Pages of files in a second, or mapped pages of files, that make a stream: 4 MiB. */
+#define MCUBE_LEND_STREAM	1024U
+
+/* So few frames of a sample say nothing. */
+#define MCUBE_LEND_SAMPLE_MIN	8U
+
+/**
+ * struct mcube_lend - what is known of the streams of the last seconds
+ * @pages: pages of files up to now; the caller's count.
+ * @quiet: seconds in a row without a stream.
+ */
+struct mcube_lend {
+	unsigned long pages;
+	unsigned int quiet;
+};
+
+/**
+ * struct mcube_lend_sample - page frames that were looked at
+ * @nr: frames: [1] of reserved colors, [0] of others.
+ * @mapped: frames of mapped files among them.
+ */
+struct mcube_lend_sample {
+	unsigned long nr[2];
+	unsigned long mapped[2];
+};
+
+/**
+ * mcube_lend_init() - no stream is known of yet
+ * @l: filled in.
+ * @pages: pages of files up to now.
+ */
+static inline void mcube_lend_init(struct mcube_lend *l, unsigned long pages)
+{
+	l->pages = pages;
+	l->quiet = UINT_MAX;
+}
+
+/**
+ * mcube_lend_mapped() - are streams mapped?
+ * @s: the sample.
+ * @per: frames of memory for each frame of the sample.
+ *
+ * Files that came in while no policy was on lie in all colors alike, so only what the
+ * reserved colors have beyond the other colors has come in as a stream.  The excess must be
+ * more than chance: three standard deviations of the number that is expected.
+ *
+ * Return: true if the mapped files in the reserved colors, beyond what these colors would
+ * have by chance, have MCUBE_LEND_STREAM pages or more.
+ */
+static inline bool mcube_lend_mapped(const struct mcube_lend_sample *s, unsigned long per)
+{
+	u64 expected, least = MCUBE_LEND_STREAM / per;
+	u64 excess;
+
+	if (!s->nr[0])
+		return false;
+	expected = (u64)s->mapped[0] * s->nr[1] / s->nr[0];
+	if (least < MCUBE_LEND_SAMPLE_MIN)
+		least = MCUBE_LEND_SAMPLE_MIN;
+	if (s->mapped[1] < expected + least)
+		return false;
+	excess = s->mapped[1] - expected - least;
+	return excess * excess >= 9 * expected;
+}
+
+/**
+ * mcube_lend_tick() - a second has passed
+ * @l: what is known; updated.
+ * @pages: pages of files up to now.
+ * @mapped: whether streams are mapped, see mcube_lend_mapped().
+ * @after: seconds without a stream after which reserved colors are lent; 0 for never.
+ *
+ * Return: true if reserved colors may be lent.
+ */
+static inline bool mcube_lend_tick(struct mcube_lend *l, unsigned long pages, bool mapped,
+				   unsigned int after)
+{
+	if (mapped || pages - l->pages >= MCUBE_LEND_STREAM)
+		l->quiet = 0;
+	else if (l->quiet < UINT_MAX)
+		l->quiet++;
+	l->pages = pages;
+	return after && l->quiet >= after;
+}
+
+#endif /* _MM_MCUBE_SRM_LEND_H */

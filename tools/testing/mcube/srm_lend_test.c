@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lending: when reserved colors are lent, and what a sample of page frames says.
+ */
+#include "mcube_test.h"
+
+#include "srm/lend.h"
+
+#define AFTER	10U
+
+TEST(lent_until_something_streams)
+{
+	struct mcube_lend l;
+	unsigned int i;
+
+	mcube_lend_init(&l, 500);
+	EXPECT_TRUE(mcube_lend_tick(&l, 500, false, AFTER));
+	EXPECT_TRUE(mcube_lend_tick(&l, 500 + MCUBE_LEND_STREAM - 1, false, AFTER));
+	EXPECT_FALSE(mcube_lend_tick(&l, 499 + 2 * MCUBE_LEND_STREAM, false, AFTER));
+	for (i = 1; i < AFTER; i++)
+		EXPECT_FALSE(mcube_lend_tick(&l, 499 + 2 * MCUBE_LEND_STREAM, false, AFTER));
+	EXPECT_TRUE(mcube_lend_tick(&l, 499 + 2 * MCUBE_LEND_STREAM, false, AFTER));
+}
+
+/* A stream each few seconds keeps the colors reserved. */
+TEST(a_stream_now_and_then)
+{
+	unsigned long pages = 0;
+	struct mcube_lend l;
+	unsigned int i;
+
+	mcube_lend_init(&l, pages);
+	for (i = 0; i < 100; i++) {
+		pages += i % AFTER ? 0 : MCUBE_LEND_STREAM;
+		EXPECT_FALSE(mcube_lend_tick(&l, pages, false, AFTER));
+	}
+}
+
+TEST(slow_readers_are_no_stream)
+{
+	unsigned long pages = ULONG_MAX - 10 * MCUBE_LEND_STREAM;
+	struct mcube_lend l;
+	unsigned int i;
+
+	/* Also where the count wraps. */
+	mcube_lend_init(&l, pages);
+	for (i = 0; i < 100; i++) {
+		pages += MCUBE_LEND_STREAM / 2;
+		EXPECT_TRUE(mcube_lend_tick(&l, pages, false, AFTER));
+	}
+}
+
+TEST(never)
+{
+	struct mcube_lend l;
+
+	mcube_lend_init(&l, 0);
+	EXPECT_FALSE(mcube_lend_tick(&l, 0, false, 0));
+	EXPECT_TRUE(mcube_lend_tick(&l, 0, false, AFTER));
+	EXPECT_FALSE(mcube_lend_tick(&l, 0, true, AFTER));
+}
+
+/* Sample memory of @frames frames, 1 in 16 reserved, at the rates of mapped files given. */
+static bool sampled(unsigned long frames, double inside, double outside)
+{
+	struct mcube_lend_sample s = { };
+	unsigned long per = frames / 16384 | 1, i;
+
+	for (i = 0; i < frames; i += per) {
+		bool reserved = !get_random_u32_below(16);
+
+		s.nr[reserved]++;
+		s.mapped[reserved] += get_random_u32() <
+			(reserved ? inside : outside) * U32_MAX;
+	}
+	return mcube_lend_mapped(&s, per);
+}
+
+static unsigned int times(unsigned long frames, double inside, double outside)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < 1000; i++)
+		n += sampled(frames, inside, outside);
+	return n;
+}
+
+/* Memory of 512 MiB, 16 GiB and 1 TiB. */
+static const unsigned long memories[] = { 1UL << 17, 1UL << 22, 1UL << 28 };
+
+TEST(libraries_are_no_stream)
+{
+	static const double rates[] = { 0, .001, .01, .1, .5 };
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(memories); i++)
+		for (k = 0; k < ARRAY_SIZE(rates); k++)
+			EXPECT_GE(5, times(memories[i], rates[k], rates[k]));
+}
+
+/* A mapped stream of 24 MiB in memory of 16 GiB, and of a fifth of what is reserved. */
+TEST(mapped_streams)
+{
+	double share = 24. / 1024;
+	unsigned int i;
+
+	EXPECT_LE(980, times(1UL << 22, .001 + share, .001));
+	for (i = 0; i < ARRAY_SIZE(memories); i++)
+		EXPECT_LE(995, times(memories[i], .2, .01));
+}
