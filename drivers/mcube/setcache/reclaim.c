@@ -17,13 +17,14 @@
  * there.  So the pages that are used most stay.
  *
  * Files may be larger and yet have nothing to give: a cgroup protects them (memory.min), or they
- * are mapped, locked, or dirty.  So a small share of the pool is freeable at any time, by tasks
- * that reclaim for themselves.  Reclaim takes twice freeable >> priority, where the priority goes
- * from DEF_PRIORITY down to 0 while it finds too little.  The share is less than
- * 1 << DEF_PRIORITY.  So a stream of files, for which reclaim finds enough at once, takes nothing
- * of the share.  A process that would be killed for memory takes all of the share, and then again
- * a share of what is left.  kswapd takes nothing of the share: with the generations of MGLRU it
- * begins at a lower priority, and so a stream would wear the pool down.
+ * are mapped, locked, or dirty.  So there is a second shrinker, which has a small share of the pool
+ * to give at any time to tasks that reclaim for themselves.  Reclaim asks for twice the
+ * share >> priority, where the priority goes from DEF_PRIORITY down to 0 while it finds too little.
+ * The batch of the shrinker is larger than the share, so reclaim gets nothing until it asks for
+ * the whole share: at the last two or three priorities.  So a stream of files, for which reclaim
+ * finds enough before, takes nothing of the share.  A process that would be killed for memory
+ * takes all of the share, and then again a share of what is left.  kswapd takes nothing of the
+ * share.
  *
  * Reclaim is not told of the pages by mm_account_reclaimed_pages().  It would take 32 pages for
  * enough and stop below the watermark, and a process is killed if reclaim then finds nothing in
@@ -50,9 +51,12 @@
 
 /* A part of the pool that is freeable at any time, and its pages at most. */
 #define SHARE		16
-#define SHARE_MAX	((1UL << DEF_PRIORITY) - 1)
+#define SHARE_MAX	4095UL
 
-static struct shrinker *shrinker;
+/* Pages of the smallest pool. */
+#define LEAST		((unsigned long)SETCACHE_SETS_PER_MIB * SETCACHE_WAYS)
+
+static struct shrinker *shrinker, *last_resort;
 
 static void regrow(struct work_struct *work);
 static DECLARE_DELAYED_WORK(regrow_work, regrow);
@@ -70,13 +74,17 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	unsigned long pool = (unsigned long)setcache_pool_nr() * SETCACHE_WAYS;
 	unsigned long files = global_node_page_state(NR_ACTIVE_FILE) +
 			      global_node_page_state(NR_INACTIVE_FILE);
-	unsigned long least = SETCACHE_SETS_PER_MIB * SETCACHE_WAYS, share = 0;
 
-	if (pool <= least)
+	return pool - min(pool, max(files, LEAST));
+}
+
+static unsigned long count_share(struct shrinker *s, struct shrink_control *sc)
+{
+	unsigned long pool = (unsigned long)setcache_pool_nr() * SETCACHE_WAYS;
+
+	if (pool <= LEAST || current_is_kswapd())
 		return 0;
-	if (!current_is_kswapd())
-		share = min3(pool - least, pool / SHARE, SHARE_MAX);
-	return max(pool - min(pool, max(files, least)), share);
+	return min3(pool - LEAST, pool / SHARE, SHARE_MAX);
 }
 
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
@@ -104,6 +112,19 @@ void setcache_reclaim_regrow(void)
 	mod_delayed_work(system_wq, &regrow_work, STEP);
 }
 
+static struct shrinker *alloc(const char *name,
+			      unsigned long (*how_many)(struct shrinker *s,
+							struct shrink_control *sc))
+{
+	struct shrinker *s = shrinker_alloc(0, "%s", name);
+
+	if (s) {
+		s->count_objects = how_many;
+		s->scan_objects = scan;
+	}
+	return s;
+}
+
 /**
  * setcache_reclaim_init() - let the system take memory from the pool
  *
@@ -111,12 +132,16 @@ void setcache_reclaim_regrow(void)
  */
 int setcache_reclaim_init(void)
 {
-	shrinker = shrinker_alloc(0, "mcube-setcache");
-	if (!shrinker)
+	shrinker = alloc("mcube-setcache", count);
+	last_resort = alloc("mcube-setcache-last", count_share);
+	if (!shrinker || !last_resort) {
+		shrinker_free(shrinker);
+		shrinker_free(last_resort);
 		return -ENOMEM;
-	shrinker->count_objects = count;
-	shrinker->scan_objects = scan;
+	}
+	last_resort->batch = SHARE_MAX + 1;
 	shrinker_register(shrinker);
+	shrinker_register(last_resort);
 	return 0;
 }
 
@@ -126,6 +151,7 @@ int setcache_reclaim_init(void)
 void setcache_reclaim_exit(void)
 {
 	/* Waits for scans; so nobody starts the work again. */
+	shrinker_free(last_resort);
 	shrinker_free(shrinker);
 	cancel_delayed_work_sync(&regrow_work);
 }
