@@ -155,6 +155,15 @@ def cases_of(program):
     return out
 
 
+# What a failed assertion of the harness says, without the marks of nested results.
+WHY = re.compile(r"^[# ]*(\w+\.c:\d+:\w+:Expected .*|\w+: Test terminated .*)$", re.M)
+
+
+def why(output):
+    """What the first failed assertions say."""
+    return WHY.findall(output)[:12]
+
+
 class Job:
     """A guest: some tests, or some cases of a test."""
 
@@ -205,6 +214,10 @@ class Job:
         for test in self.cases:
             if not re.search(rf"^(not )?ok \d+ selftests: mcube: {test}\b", result.output, re.M):
                 out.append((f"{name}: {test} gave no result", "not ok"))
+        if any(s == "not ok" for _, s in out):
+            # The next run of the guest replaces its files.
+            for line in why(result.output):
+                ui.say(f"{name}: {line}")
         return out + [guests.verdict(name, result)]
 
 
