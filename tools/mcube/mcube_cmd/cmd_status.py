@@ -30,6 +30,8 @@ MEANING = {
         "recolored": "pages of files read again and again, moved to other colors",
         "hopped": "pages placed one color after the other",
         "uncovered": "folios of the page cache that were not placed",
+        "vacated": "pages of memory moved out of the reserved colors",
+        "lent": "1: memory has the reserved colors as well, now",
     },
     "rocs": rocs_report.COUNTERS,
     "setcache": setcache_report.COUNTERS,
