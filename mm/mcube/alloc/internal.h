@@ -123,7 +123,8 @@ struct mcube_large {
 
 /**
  * struct mcube_none - colors that a free list of the buddy allocator lacks
- * @first: first entry of the list when @color was valid.
+ * @first: first entry of the list when @color was valid; a search for a container
+ *         may rotate the list, and then nothing is known.
  * @nr_free: free blocks of this order, of all types, at that time or later.
  * @taken: number of blocks that searches took from the list lately.
  * @color: colors that none of the first blocks of the list has.
@@ -606,8 +607,8 @@ static inline unsigned int mcube_hop_next(unsigned int hop, unsigned int nr)
  * @hop: where the task is, see mcube_hop_next().
  * @nr: number of colors in the hop table.
  *
- * The key of a row is the XOR of the digits of its number, of three bits each.  So eight
- * rows that are a power of two apart have eight keys.
+ * The key of a row is the XOR of the digits of its number, of three bits each.  So most
+ * of eight rows that are a power of two apart have different keys.
  *
  * Return: the place; over a row, each place of the row once.
  */

@@ -98,6 +98,7 @@ void mcube_reserve_request(struct mcube_policy *p, unsigned int nr);
 void mcube_reserve_hop(struct mcube_policy *p, bool on);
 void mcube_reserve_lend(struct mcube_policy *p, bool on);
 bool mcube_reserve_lent(void);
+bool mcube_reserve_shared(const struct mcube_policy *p);
 unsigned int mcube_reserve_nr(void);
 unsigned int mcube_reserve_color(unsigned int i);
 unsigned int mcube_reserve_polluting(unsigned int i);

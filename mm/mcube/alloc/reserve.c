@@ -201,6 +201,23 @@ bool mcube_reserve_lent(void)
 }
 
 /**
+ * mcube_reserve_shared() - has another policy asked for reserved colors?
+ * @p: a policy.
+ *
+ * Context: process, the policy lock held.
+ * Return: true if pages of another policy may lie in the reserved colors.
+ */
+bool mcube_reserve_shared(const struct mcube_policy *p)
+{
+	const struct mcube_policy *other;
+
+	list_for_each_entry(other, &mcube_policies, node)
+		if (other != p && other->want)
+			return true;
+	return false;
+}
+
+/**
  * mcube_reserve_withdraw() - withdraw the requests of a policy
  * @p: the policy, which has stopped and is no longer in mcube_policies.
  *

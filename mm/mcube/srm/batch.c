@@ -6,7 +6,7 @@
  *
  * To allocate a page of a certain color costs more than to allocate any page.
  * Readahead and buffered writes know how many pages of the file will follow.
- * So the first request allocates a batch of pages, up to where the color
+ * So the first request allocates a batch of pages, up to where the color group
  * changes, and the requests after it take their pages from the batch:
  *
  *   mcube_srm_batch_begin()      mapping, last index
@@ -98,6 +98,31 @@ static unsigned int alloc_bulk(gfp_t gfp, unsigned int order,
 	return mcube_alloc_folios(gfp, order, pages >> order, folios) << order;
 }
 
+/*
+ * Allocate as the choice says; single pages have the colors of the group in turn.
+ * Return: the number of pages; @served tells if they have their colors.
+ */
+static unsigned int alloc_row(struct mcube_srm_choice *c, gfp_t gfp, unsigned int order,
+			      unsigned long pages, struct list_head *folios, bool *served)
+{
+	unsigned int run = order ? pages : c->left % c->run + 1, done = 0, got;
+	u32 hint;
+
+	if (!order)
+		pages = min(pages, MCUBE_SRM_BATCH);
+	do {
+		hint = mcube_hint_save(c->hint);
+		got = alloc_bulk(gfp, order, min(pages - done, (unsigned long)run), folios);
+		hint = mcube_hint_restore(hint);
+		*served = hint & MCUBE_HINT_SERVED;
+		done += got;
+	} while (!order && got && *served && done < pages &&
+		 (run = mcube_srm_choose_next(c, done)));
+	/* Pages that were allocated before are there, whatever happens to the next page. */
+	*served = *served || (done && !got);
+	return done;
+}
+
 /* A readahead window may reach beyond the end of the file, a write extends it. */
 static pgoff_t last_index(const struct mcube_srm_batch *batch, gfp_t gfp)
 {
@@ -116,7 +141,7 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 	struct mcube_srm_choice c;
 	LIST_HEAD(folios);
 	unsigned int got;
-	u32 hint;
+	bool served;
 
 	/* The next folio is larger: this folio lies where the row begins. */
 	if (order < READ_ONCE(mcube_srm_groups.order) && index & 1UL << order)
@@ -130,11 +155,8 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 	    !mcube_srm_covers(mapping->host, gfp, order) ||
 	    !mcube_srm_choose(&c, mapping, index, order))
 		return;
-	hint = mcube_hint_save(c.hint);
-	got = alloc_bulk(gfp, order, min(last - index + 1,
-					 (unsigned long)(order ? c.left : min(c.left, c.run))),
-			 &folios);
-	hint = mcube_hint_restore(hint);
+	got = alloc_row(&c, gfp, order, min(last - index + 1, (unsigned long)c.left),
+			&folios, &served);
 	/* The task may have slept, which frees what lies in the batch. */
 	list_splice(&folios, &batch->folios);
 	count_ahead(batch, got);
@@ -147,7 +169,7 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 	 * If no page was allocated, the segment stays: a single page may
 	 * continue it.
 	 */
-	mcube_srm_chosen(&c, got, hint & MCUBE_HINT_SERVED || !got);
+	mcube_srm_chosen(&c, got, served || !got);
 }
 
 /*

@@ -171,6 +171,7 @@ struct mcube_srm_choice {
 
 bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
 		      pgoff_t index, unsigned int order);
+unsigned int mcube_srm_choose_next(struct mcube_srm_choice *c, unsigned int nr);
 void mcube_srm_chosen(const struct mcube_srm_choice *c, unsigned int nr,
 		      bool served);
 void mcube_srm_unused(u32 *segment, u32 epoch, unsigned int group,

@@ -19,7 +19,9 @@
  * Each second a tick asks whether something streams:
  *
  *   Pages of segments, and pages of files that are read from their start, cached or
- *   not.  Counters tell both.  A read of a file that hops is no stream.
+ *   not.  Counters tell both.  A read of a file that hops is no stream.  A read counts
+ *   where it begins: a file that takes longer to read than the quiet time is quiet
+ *   after that.
  *
  *   Files that are mapped and cached are read without a call.  A sample of page
  *   frames tells whether mapped pages lie in the reserved colors, see
@@ -28,15 +30,19 @@
  * The move is what makes lending worth it: a program lives longer than a quiet time,
  * and with its memory in the reserved colors as well, a stream would cost it 20 to 30 % of
  * what the stream costs without the policy.  Memory that was there before the policy
- * was switched on moves out, too.
+ * was switched on moves out, too, after the first quiet time.
  *
- * Anyone may start a stream and so make memory of others move.  So many pages move in
- * a second as for files (spread.c), and nothing moves into the reserved colors but new
- * pages.
+ * Anyone may start a stream and so make memory of others move.  So 4096 pages move in
+ * a second at most, and nothing moves into the reserved colors but new pages.  Pages that
+ * several processes share stay, as each process would pay, and so does shmem: its
+ * owner may demand a zone, as drivers of graphics do.  While another policy has asked
+ * for colors as well, nothing moves: its pages belong there.
  *
  * None of this is in the paper, which reserves no colors.
  */
 
+#include <linux/atomic.h>
+#include <linux/gcd.h>
 #include <linux/gfp.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
@@ -88,7 +94,11 @@ static bool was_lent;
 /* Of the tick: how often frames were sampled, so that each sample has other frames. */
 static unsigned long samples;
 
-/* Of the work item: the next frame, its node, and the number of the next color. */
+/* Set by the tick: frames may be looked at now, and all of them shall be, from here on. */
+static bool may_vacate, all_again;
+
+/* Of the work item: frames that are left, the next frame, its node, and the next color. */
+static unsigned long left;
 static unsigned long next_pfn;
 static int next_nid;
 static unsigned int next_color;
@@ -119,12 +129,22 @@ static struct folio *folio_at(unsigned long pfn)
 	return folio;
 }
 
+/* Of a frame that no reference holds: is it memory, or of no LRU list? */
+static bool is_no_file(unsigned long pfn)
+{
+	struct page *page = pfn_to_online_page(pfn);
+	unsigned long flags = page ? READ_ONCE(page_folio(page)->flags) : 0;
+
+	return !(flags & BIT(PG_lru)) || flags & BIT(PG_swapbacked);
+}
+
 static void look(struct mcube_lend_sample *s, const struct mcube_dim *dim, unsigned long pfn)
 {
 	bool reserved = mcube_reserve_has(mcube_dim_value(dim, pfn));
-	struct folio *folio = folio_at(pfn);
+	struct folio *folio;
 
 	s->nr[reserved]++;
+	folio = is_no_file(pfn) ? NULL : folio_at(pfn);
 	if (!folio)
 		return;
 	if (folio_is_file_lru(folio) && !folio_test_anon(folio) && folio_mapped(folio))
@@ -132,19 +152,29 @@ static void look(struct mcube_lend_sample *s, const struct mcube_dim *dim, unsig
 	folio_put(folio);
 }
 
-/*
- * The distance between frames is odd.  With an even distance all frames of a sample
- * would have few colors.
- */
-static bool streams_are_mapped(const struct mcube_dim *dim)
+static unsigned long all_frames(void)
 {
-	struct mcube_lend_sample s = { };
-	unsigned long span = 0, per, pfn, end;
+	unsigned long frames = 0;
 	int nid;
 
 	for_each_online_node(nid)
-		span += node_spanned_pages(nid);
-	per = span / SAMPLE | 1;
+		frames += node_spanned_pages(nid);
+	return frames;
+}
+
+/*
+ * The distance between frames has no factor in common with the periods of a map, which
+ * are powers of two and the length of a table.  Otherwise all frames of a sample would
+ * have few colors.
+ */
+static bool streams_are_mapped(const struct mcube_dim *dim)
+{
+	unsigned long per = all_frames() / SAMPLE | 1, pfn, end;
+	struct mcube_lend_sample s = { };
+	int nid;
+
+	while (dim->table_len && gcd(per, dim->table_len) > 1)
+		per += 2;
 	samples++;
 	for_each_online_node(nid) {
 		end = node_end_pfn(nid);
@@ -173,11 +203,17 @@ static unsigned int seconds_to_lend(void)
 	return READ_ONCE(mcube_srm_config.vm_hop) ? READ_ONCE(mcube_srm_config.lend) : 0;
 }
 
+/* The tick has found out whether colors are lent. */
 static void vacate(void)
 {
-	next_nid = first_online_node;
-	next_pfn = 0;
-	queue_delayed_work(system_unbound_wq, &vacate_work, 0);
+	bool may = !mcube_reserve_lent() && !mcube_reserve_shared(policy) &&
+		   READ_ONCE(mcube_srm_config.vm_hop);
+
+	if (has_ended())
+		WRITE_ONCE(all_again, true);
+	WRITE_ONCE(may_vacate, may);
+	if (may && (all_again || READ_ONCE(left)))
+		queue_delayed_work(system_unbound_wq, &vacate_work, 0);
 }
 
 static void tick_work_fn(struct work_struct *work)
@@ -194,8 +230,7 @@ static void tick_work_fn(struct work_struct *work)
 	if (mcube_policy_enabled(policy)) {
 		mcube_reserve_lend(policy, mcube_lend_tick(&known, pages_of_streams(),
 							   mapped, after));
-		if (has_ended() && READ_ONCE(mcube_srm_config.vm_hop))
-			vacate();
+		vacate();
 		queue_delayed_work(system_unbound_wq, &tick_work, round_jiffies_relative(HZ));
 	}
 	mcube_policy_unlock();
@@ -223,8 +258,8 @@ static bool isolate_memory(unsigned long pfn, struct list_head *list)
 	folio = folio_at(pfn);
 	if (!folio)
 		return false;
-	got = !folio_test_large(folio) && folio_test_swapbacked(folio) &&
-		mcube_recolor_isolate(folio, list);
+	got = !folio_test_large(folio) && folio_test_anon(folio) && !folio_test_ksm(folio) &&
+		!folio_likely_mapped_shared(folio) && mcube_recolor_isolate(folio, list);
 	folio_put(folio);
 	return got;
 }
@@ -233,9 +268,15 @@ static bool isolate_memory(unsigned long pfn, struct list_head *list)
 static unsigned long isolate_some(const struct mcube_dim *dim, unsigned int want,
 				  struct list_head *list)
 {
-	unsigned long start = max(next_pfn, node_start_pfn(next_nid));
-	unsigned long end = min(node_end_pfn(next_nid), start + LOOK_MAX), pfn;
+	unsigned long start, end, pfn;
 
+	/* Nodes may have gone since. */
+	if (!node_online(next_nid)) {
+		next_nid = first_online_node;
+		next_pfn = 0;
+	}
+	start = max(next_pfn, node_start_pfn(next_nid));
+	end = min(node_end_pfn(next_nid), start + LOOK_MAX);
 	for (pfn = start; pfn < end && want; pfn++) {
 		if (mcube_reserve_has(mcube_dim_value(dim, pfn)))
 			want -= isolate_memory(pfn, list);
@@ -243,18 +284,24 @@ static unsigned long isolate_some(const struct mcube_dim *dim, unsigned int want
 			cond_resched();
 	}
 	next_pfn = pfn;
+	if (pfn >= node_end_pfn(next_nid)) {
+		next_nid = next_node_in(next_nid, node_online_map);
+		next_pfn = 0;
+	}
 	return pfn - start;
 }
 
+/* A move that is interrupted goes on with the next stream, where it was. */
 static void vacate_work_fn(struct work_struct *work)
 {
-	unsigned long looked = 0;
+	unsigned long looked = 0, some;
 	struct mcube_map_info info;
 	LIST_HEAD(list);
 
 	mcube_map_info(&info);
-	while (next_nid < MAX_NUMNODES && !mcube_reserve_lent() &&
-	       static_branch_likely(&mcube_srm_key)) {
+	if (xchg(&all_again, false))
+		WRITE_ONCE(left, all_frames());
+	while (left && READ_ONCE(may_vacate) && static_branch_likely(&mcube_srm_key)) {
 		if (looked >= LOOK_MAX) {
 			queue_delayed_work(system_unbound_wq, &vacate_work, LOOK_DELAY);
 			return;
@@ -263,14 +310,14 @@ static void vacate_work_fn(struct work_struct *work)
 			queue_delayed_work(system_unbound_wq, &vacate_work, HZ);
 			return;
 		}
-		looked += isolate_some(&info.map.color, ROUND, &list);
+		some = isolate_some(&info.map.color, ROUND, &list);
+		/* A node without frames counts, too, so that this ends. */
+		some = max(some, 1UL);
+		WRITE_ONCE(left, left - min(left, some));
+		looked += some;
 		mcube_srm_count(MCUBE_SRM_VACATED,
 				mcube_recolor(&list, GFP_HIGHUSER_MOVABLE,
 					      MCUBE_RECOLOR_SPREAD, &next_color));
-		if (next_pfn >= node_end_pfn(next_nid)) {
-			next_nid = next_online_node(next_nid);
-			next_pfn = 0;
-		}
 	}
 }
 
@@ -286,6 +333,10 @@ void mcube_srm_lend_start(struct mcube_policy *p)
 	mcube_lend_init(&known, pages_of_streams());
 	mcube_reserve_lend(p, seconds_to_lend());
 	was_lent = mcube_reserve_lent();
+	/* The work item that moves memory was stopped, and is not queued yet. */
+	WRITE_ONCE(may_vacate, false);
+	WRITE_ONCE(all_again, false);
+	WRITE_ONCE(left, 0);
 	queue_delayed_work(system_unbound_wq, &tick_work, round_jiffies_relative(HZ));
 }
 

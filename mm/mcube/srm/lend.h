@@ -56,10 +56,12 @@ static inline void mcube_lend_init(struct mcube_lend *l, unsigned long pages)
  *
  * Files that came in while no policy was on lie in all colors alike, so only what the
  * reserved colors have beyond the other colors has come in as a stream.  The excess must be
- * more than chance: three standard deviations of the number that is expected.
+ * more than chance: four standard deviations, if all colors had the same share of the
+ * mapped frames.
  *
  * Return: true if the mapped files in the reserved colors, beyond what these colors would
- * have by chance, have MCUBE_LEND_STREAM pages or more.
+ * have by chance, have MCUBE_LEND_STREAM pages, and MCUBE_LEND_SAMPLE_MIN frames of the
+ * sample.
  */
 static inline bool mcube_lend_mapped(const struct mcube_lend_sample *s, unsigned long per)
 {
@@ -74,7 +76,8 @@ static inline bool mcube_lend_mapped(const struct mcube_lend_sample *s, unsigned
 	if (s->mapped[1] < expected + least)
 		return false;
 	excess = s->mapped[1] - expected - least;
-	return excess * excess >= 9 * expected;
+	return excess * excess * s->nr[0] >=
+		16ULL * (s->mapped[0] + s->mapped[1]) * s->nr[1];
 }
 
 /**
@@ -89,7 +92,8 @@ static inline bool mcube_lend_mapped(const struct mcube_lend_sample *s, unsigned
 static inline bool mcube_lend_tick(struct mcube_lend *l, unsigned long pages, bool mapped,
 				   unsigned int after)
 {
-	if (mapped || pages - l->pages >= MCUBE_LEND_STREAM)
+	/* Pages that were allocated ahead and not used are taken back. */
+	if (mapped || (long)(pages - l->pages) >= (long)MCUBE_LEND_STREAM)
 		l->quiet = 0;
 	else if (l->quiet < UINT_MAX)
 		l->quiet++;

@@ -119,12 +119,23 @@ static __always_inline void choose_group(struct mcube_srm_choice *c,
 	}
 }
 
+/*
+ * The color of the folio after which @left - 2^@order pages of the segment are left.  The
+ * first color of a folio's colors stands for the others.
+ */
+static __always_inline unsigned int color_at(const struct mcube_srm_choice *c,
+					     unsigned int left, unsigned int order)
+{
+	return mcube_color_group_color(&mcube_srm_groups, c->group,
+				       left / c->run & ~((1U << order) - 1));
+}
+
 /* See mcube_srm_choose(); inline, as single pages pass here one by one. */
 static __always_inline bool choose(struct mcube_srm_choice *c,
 				   struct address_space *mapping, pgoff_t index,
 				   unsigned int order, bool spread)
 {
-	unsigned int color, i;
+	unsigned int color;
 
 	/* Color groups change a grace period after the policy went off. */
 	guard(rcu)();
@@ -140,9 +151,7 @@ static __always_inline bool choose(struct mcube_srm_choice *c,
 	} else {
 		choose_group(c, mapping, index);
 		c->run = mcube_color_group_run(&mcube_srm_groups, MCUBE_SRM_BATCH);
-		/* The first color of a folio's colors stands for the others. */
-		i = c->left / c->run & ~((1U << order) - 1);
-		color = mcube_color_group_color(&mcube_srm_groups, c->group, i);
+		color = color_at(c, c->left, order);
 	}
 	c->hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;
 	return true;
@@ -179,6 +188,28 @@ bool mcube_srm_choose(struct mcube_srm_choice *c, struct address_space *mapping,
 		      pgoff_t index, unsigned int order)
 {
 	return choose(c, mapping, index, order, false);
+}
+
+/**
+ * mcube_srm_choose_next() - choose the color for further single pages of a segment
+ * @c: the choice of mcube_srm_choose(); its hint is updated.
+ * @nr: pages that have been allocated as chosen since.
+ *
+ * Context: process.
+ * Return: number of pages that the color holds for; 0 if the segment has no more, or if the
+ * policy was switched off meanwhile.
+ */
+unsigned int mcube_srm_choose_next(struct mcube_srm_choice *c, unsigned int nr)
+{
+	unsigned int left = c->left - nr;
+
+	/* Color groups change a grace period after the policy went off. */
+	guard(rcu)();
+	if (!left || !static_branch_likely(&mcube_srm_key) ||
+	    c->epoch != mcube_srm_config.epoch)
+		return 0;
+	c->hint = mcube_hint_make(color_at(c, left, 0), -1) | MCUBE_HINT_FILE;
+	return left % c->run + 1;
 }
 
 /**

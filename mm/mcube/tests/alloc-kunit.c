@@ -315,7 +315,8 @@ static void alloc_passes_blocks_without_the_color(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, mcube_map_set_dims(&color, NULL, MCUBE_SOURCE_SYSFS), 0);
 	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(true), 0);
 	guard(rcu)();
-	for (i = 0; i < BLOCKS; i++)
+	/* A search may find none where many such blocks lie in a row; the next goes on. */
+	for (i = 0; i < 2 * BLOCKS && got < BLOCKS; i++)
 		got += !!mcube_container_take(rcu_dereference(zone->mcube), -1,
 					      mcube_hint_make(1, -1));
 	KUNIT_EXPECT_EQ(test, got, BLOCKS);

@@ -272,6 +272,16 @@ static void memory_hops_while_a_policy_wants_it(struct kunit *test)
 	mcube_policy_disable(&two);
 }
 
+static bool shared(struct mcube_policy *p)
+{
+	bool ret;
+
+	mcube_policy_lock();
+	ret = mcube_reserve_shared(p);
+	mcube_policy_unlock();
+	return ret;
+}
+
 static void lend(struct mcube_policy *p, bool on)
 {
 	mcube_policy_lock();
@@ -301,7 +311,10 @@ static void colors_are_lent_by_all_who_asked(struct kunit *test)
 	reserved_is(test, 1);
 	lend(&one, true);
 	lent_is(test, 1);
+	KUNIT_EXPECT_FALSE(test, shared(&one));
+	KUNIT_EXPECT_TRUE(test, shared(&two));
 	KUNIT_ASSERT_EQ(test, mcube_policy_enable(&two), 0);
+	KUNIT_EXPECT_TRUE(test, shared(&one));
 	KUNIT_EXPECT_FALSE(test, mcube_reserve_lent());
 	reserved_is(test, 4);
 	lend(&two, true);

@@ -33,6 +33,7 @@ struct reserve_test {
 	bool srm;
 	unsigned int reserve;
 	unsigned int lend;
+	bool hop;
 	unsigned int group_order;
 };
 
@@ -46,7 +47,9 @@ static int reserve_test_init(struct kunit *test)
 	t->srm = mcube_srm_enabled();
 	t->reserve = mcube_srm_config.reserve;
 	t->lend = mcube_srm_config.lend;
+	t->hop = mcube_srm_config.vm_hop;
 	WRITE_ONCE(mcube_srm_config.lend, 0);
+	mcube_srm_set_hop(true);
 	t->group_order = mcube_srm_config.group_order;
 	return alloc_fixture_init(&t->fixture);
 }
@@ -60,6 +63,7 @@ static void reserve_test_exit(struct kunit *test)
 	mcube_alloc_enable(false);
 	mcube_srm_set_reserve(t->reserve);
 	WRITE_ONCE(mcube_srm_config.lend, t->lend);
+	mcube_srm_set_hop(t->hop);
 	mcube_srm_set_group_order(t->group_order);
 	alloc_fixture_exit(&t->fixture);
 	if (t->srm)
@@ -232,9 +236,12 @@ static void hop_from(struct kunit *test, unsigned int first)
 	KUNIT_ASSERT_EQ(test, mcube_srm_set_reserve(first), 0);
 	KUNIT_ASSERT_EQ(test, mcube_srm_enable(true), 0);
 	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(first), -EBUSY);
-	do {
+	for (i = 0; i < 2 * COLORS; i++) {
 		take_page(test, &pages);
-	} while (current->mcube_hop % MCUBE_MAX_VALUES != period - 1);
+		if (current->mcube_hop % MCUBE_MAX_VALUES == period - 1)
+			break;
+	}
+	KUNIT_EXPECT_LT(test, i, 2 * COLORS);
 	for (round = 0; round < ROUNDS; round++) {
 		unsigned long seen = 0;
 

@@ -93,6 +93,8 @@ TEST_F_TIMEOUT(srm_lend, a_stream_ends_it, 120)
 	touch(self);
 	ASSERT_NE(NULL, self->memory);
 	EXPECT_LE((long)LENT, reserved(self));
+	/* The move takes its time, in which nothing must be lent again. */
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "lend", "3600"));
 	ASSERT_EQ(0, srm_read_file(self->setup.file, SRM_PAGES_MAX));
 	EXPECT_TRUE(becomes("lent", 0));
 	for (i = 0; i < 600 && reserved(self) > (long)STRAYS; i++)
@@ -105,20 +107,25 @@ TEST_F_TIMEOUT(srm_lend, a_stream_ends_it, 120)
 	EXPECT_EQ(RESERVED, self->color[0]);
 	EXPECT_EQ(0, srm_strays(self->color, TL, TL));
 	/* When nothing streams any more, new memory has all colors again. */
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "lend", "1"));
 	EXPECT_TRUE(becomes("lent", 1));
 	munmap(self->memory, MEMORY * PAGE_SIZE_);
 	touch(self);
 	EXPECT_LE((long)LENT, reserved(self));
 }
 
-/* Also a file that is cached, and read by one reader after the other. */
+/*
+ * Also a file that is cached, and read by one reader after the other.  The reader may be
+ * held up for some seconds.
+ */
 TEST_F_TIMEOUT(srm_lend, cached_streams, 120)
 {
 	int i;
 
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "lend", "8"));
 	ASSERT_EQ(0, srm_read_file(self->setup.file, SRM_PAGES_MAX));
 	EXPECT_TRUE(becomes("lent", 0));
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, srm_read_file(self->setup.file, SRM_PAGES_MAX));
 		usleep(100000);
 		EXPECT_EQ(0, srm_stat("lent"));
