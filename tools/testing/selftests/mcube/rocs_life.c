@@ -567,6 +567,29 @@ TEST_F_TIMEOUT(rocs_life, beside_srm_buffer, 300)
 	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
 }
 
+/* SRM-buffer's lending ends with ROCS, and pages of ROCS are not moved out. */
+TEST_F_TIMEOUT(rocs_life, srm_buffer_has_lent, 300)
+{
+	long vacated;
+
+	if (!mcube_exists(MCUBE_SRM "enabled"))
+		SKIP(return, "no CONFIG_MCUBE_SRM");
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "enabled", "0"));
+	ASSERT_EQ(0, mcube_write(MCUBE_SRM "enabled", "1"));
+	EXPECT_EQ(1, mcube_read_num(MCUBE_SRM "stats/lent"));
+	vacated = mcube_read_num(MCUBE_SRM "stats/vacated");
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "enabled", "1"));
+	EXPECT_EQ(0, mcube_read_num(MCUBE_SRM "stats/lent"));
+	hold(_metadata, self);
+	/* SRM-buffer looks each second. */
+	sleep(3);
+	EXPECT_EQ(vacated, mcube_read_num(MCUBE_SRM "stats/vacated"));
+	ASSERT_TRUE(rocs_puppet_worked(self->puppet));
+	EXPECT_EQ(rocs_mapped_pages(self->puppet->pid, self->puppet->mem, ROCS_PAGES, NULL),
+		  in_partition(self));
+	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
+}
+
 /* The process is dropped while its pages move to the colors of another partition. */
 TEST_F_TIMEOUT(rocs_life, dropped_after_a_change_of_the_partition, 300)
 {
