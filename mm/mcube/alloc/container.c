@@ -132,16 +132,14 @@ static struct page *find_block(struct list_head *list, u32 hint)
 	unsigned int tries = BLOCKS_MAX;
 	struct mcube_container *c;
 	struct page *page;
+	bool found;
 
 	list_for_each_entry(page, list, buddy_list) {
 		c = mcube_lookup(page_to_pfn(page));
-		if (c && (!hint || mcube_hint_matches(hint, &c->block_map, NULL))) {
+		found = c && (!hint || mcube_hint_matches(hint, &c->block_map, NULL));
+		if (found || !--tries) {
 			list_rotate_to_front(&page->buddy_list, list);
-			return page;
-		}
-		if (!--tries) {
-			list_rotate_to_front(&page->buddy_list, list);
-			break;
+			return found ? page : NULL;
 		}
 	}
 	return NULL;

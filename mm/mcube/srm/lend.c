@@ -109,17 +109,21 @@ static unsigned long pages_of_streams(void)
 		mcube_srm_stat(MCUBE_SRM_READ);
 }
 
-/* The folio of a frame, referenced; NULL if the frame has none on an LRU list. */
-static struct folio *folio_at(unsigned long pfn)
+/*
+ * The folio of a frame, referenced, if it is on an LRU list, has the flags @set and none of
+ * the flags @clear; NULL else.  Most frames fail without a reference.
+ */
+static struct folio *folio_at(unsigned long pfn, unsigned long set, unsigned long clear)
 {
 	struct page *page = pfn_to_online_page(pfn);
 	struct folio *folio;
 
 	if (!page)
 		return NULL;
+	set |= BIT(PG_lru);
 	folio = page_folio(page);
-	/* Without a reference it may become a tail page, of which folio_test_lru() must not ask. */
-	if (!test_bit(PG_lru, &folio->flags) || !folio_try_get(folio))
+	/* Without a reference it may become a tail page, of which folio_test_*() must not ask. */
+	if ((READ_ONCE(folio->flags) & (set | clear)) != set || !folio_try_get(folio))
 		return NULL;
 	/* The folio may have been freed, and others may have its frames now. */
 	if (page_folio(page) != folio || !folio_test_lru(folio)) {
@@ -129,22 +133,12 @@ static struct folio *folio_at(unsigned long pfn)
 	return folio;
 }
 
-/* Of a frame that no reference holds: is it memory, or of no LRU list? */
-static bool is_no_file(unsigned long pfn)
-{
-	struct page *page = pfn_to_online_page(pfn);
-	unsigned long flags = page ? READ_ONCE(page_folio(page)->flags) : 0;
-
-	return !(flags & BIT(PG_lru)) || flags & BIT(PG_swapbacked);
-}
-
 static void look(struct mcube_lend_sample *s, const struct mcube_dim *dim, unsigned long pfn)
 {
 	bool reserved = mcube_reserve_has(mcube_dim_value(dim, pfn));
-	struct folio *folio;
+	struct folio *folio = folio_at(pfn, 0, BIT(PG_swapbacked));
 
 	s->nr[reserved]++;
-	folio = is_no_file(pfn) ? NULL : folio_at(pfn);
 	if (!folio)
 		return;
 	if (folio_is_file_lru(folio) && !folio_test_anon(folio) && folio_mapped(folio))
@@ -236,26 +230,14 @@ static void tick_work_fn(struct work_struct *work)
 	mcube_policy_unlock();
 }
 
-/* Is it a page of memory, by its flags alone?  Nobody holds it. */
-static bool may_be_memory(const struct page *page)
-{
-	const unsigned long set = BIT(PG_lru) | BIT(PG_swapbacked);
-	const unsigned long clear = BIT(PG_head) | BIT(PG_unevictable) |
-		BIT(PG_writeback) | BIT(PG_locked);
-
-	return (READ_ONCE(page->flags) & (set | clear)) == set;
-}
-
 /* A folio of several pages has several colors wherever it lies. */
 static bool isolate_memory(unsigned long pfn, struct list_head *list)
 {
-	struct page *page = pfn_to_online_page(pfn);
-	struct folio *folio;
+	struct folio *folio = folio_at(pfn, BIT(PG_swapbacked),
+				       BIT(PG_head) | BIT(PG_unevictable) |
+				       BIT(PG_writeback) | BIT(PG_locked));
 	bool got;
 
-	if (!page || !may_be_memory(page))
-		return false;
-	folio = folio_at(pfn);
 	if (!folio)
 		return false;
 	got = !folio_test_large(folio) && folio_test_anon(folio) && !folio_test_ksm(folio) &&

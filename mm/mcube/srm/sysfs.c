@@ -51,20 +51,20 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-/* Settings in pages that may change at any time. */
-static ssize_t pages_store(const char *name, const char *buf, size_t count,
-			   unsigned int min, unsigned int max,
-			   unsigned int *pages)
+/* Numbers of pages or seconds that may change at any time. */
+static ssize_t number_store(const char *name, const char *unit, const char *buf,
+			    size_t count, unsigned int min, unsigned int max,
+			    unsigned int *number)
 {
 	unsigned int value;
 	int ret = mcube_parse_uint(buf, count, min, max, &value);
 
 	if (ret) {
-		pr_warn_ratelimited("srm/%s: expected %u to %u pages\n", name,
-				    min, max);
+		pr_warn_ratelimited("srm/%s: expected %u to %u %s\n", name,
+				    min, max, unit);
 		return ret;
 	}
-	WRITE_ONCE(*pages, value);
+	WRITE_ONCE(*number, value);
 	return count;
 }
 
@@ -77,8 +77,8 @@ static ssize_t tl_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t tl_store(struct kobject *kobj, struct kobj_attribute *attr,
 			const char *buf, size_t count)
 {
-	return pages_store("tl", buf, count, MCUBE_SEGMENT_MIN, MCUBE_SEGMENT_MAX,
-			   &mcube_srm_config.tl);
+	return number_store("tl", "pages", buf, count, MCUBE_SEGMENT_MIN,
+			    MCUBE_SEGMENT_MAX, &mcube_srm_config.tl);
 }
 
 static ssize_t reuse_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -90,8 +90,8 @@ static ssize_t reuse_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t reuse_store(struct kobject *kobj, struct kobj_attribute *attr,
 			   const char *buf, size_t count)
 {
-	return pages_store("reuse", buf, count, 0, MCUBE_REUSE_PAGES_MAX,
-			   &mcube_srm_config.reuse);
+	return number_store("reuse", "pages", buf, count, 0, MCUBE_REUSE_PAGES_MAX,
+			    &mcube_srm_config.reuse);
 }
 
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -184,16 +184,8 @@ static ssize_t lend_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t lend_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t count)
 {
-	unsigned int seconds;
-	int ret = mcube_parse_uint(buf, count, 0, MCUBE_LEND_MAX, &seconds);
-
-	if (ret) {
-		pr_warn_ratelimited("srm/lend: expected 0 to %u seconds\n",
-				    MCUBE_LEND_MAX);
-		return ret;
-	}
-	WRITE_ONCE(mcube_srm_config.lend, seconds);
-	return count;
+	return number_store("lend", "seconds", buf, count, 0, MCUBE_LEND_MAX,
+			    &mcube_srm_config.lend);
 }
 
 static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,

@@ -138,7 +138,7 @@ def found(args):
 
 def summarize(pairs, alone):
     """The keys of the result, and means of each machine, program and victim."""
-    said = [r | {"cut": min(r["cut"], 1)} for r in pairs if r["counts"]]
+    said = [r for r in pairs if r["counts"]]
     out = {"machines": len({r["machine"] for r in pairs}), "pairs": len(pairs),
            "pairs_left_out": len(pairs) - len(said)}
     if said:
@@ -158,7 +158,7 @@ def by_machine(pairs, alone, guests):
     out = []
     for o in guests.values():
         mine = [r for r in pairs if r["machine"] == o["machine"]]
-        said = [r | {"cut": min(r["cut"], 1)} for r in mine if r["counts"]]
+        said = [r for r in mine if r["counts"]]
         worst = min(said, key=lambda r: r["cut"], default=None)
         lost = max((r for r in alone if r["machine"] == o["machine"]), key=lambda r: r["loss"])
         side = max(mine, key=lambda r: r["file_side_loss"])
@@ -196,7 +196,7 @@ def draw(pairs, alone):
               (axes[2], pairs, "file_side_loss", "reader slower, %", 3))
     for ax, rows, key, what, line in panels:
         for i, name in enumerate(names):
-            each = [100 * min(r[key], 1) for r in rows if r["machine"] == name]
+            each = [100 * r[key] for r in rows if r["machine"] == name]
             ax.plot([i] * len(each), each, "o", ms=3, color="#4477aa", alpha=0.6)
             if each and key == "cut":
                 ax.plot(i, statistics.fmean(each), "_", ms=18, mew=2, color="#228833")
@@ -217,7 +217,8 @@ def report(args):
     guests = found(args)
     if not guests:
         raise Failure("there are no figures", "run the benchmark without --again")
-    pairs = [r for name, o in guests.items() for r in main.rows_of(name, o)]
+    pairs = [r | {"cut": min(r["cut"], 1)}
+             for name, o in guests.items() for r in main.rows_of(name, o)]
     alone = [r for name, o in guests.items() for r in main.alone_of(name, o)]
     machines = by_machine(pairs, alone, guests)
     show(machines)

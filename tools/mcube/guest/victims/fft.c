@@ -145,11 +145,6 @@ static void fft3_round(long round)
 	rows(2, size[0] * size[1], back);
 }
 
-static long twice(void)
-{
-	return 2;
-}
-
 /* There and back, all points are what they were. */
 static bool fft3_right(void)
 {

@@ -77,6 +77,16 @@ unsigned int log2_of(size_t x)
 	return 63 - __builtin_clzll(x);
 }
 
+long once(void)
+{
+	return 1;
+}
+
+long twice(void)
+{
+	return 2;
+}
+
 static void warm(void)
 {
 	for (size_t i = 0; i < arena_used; i += LINE)

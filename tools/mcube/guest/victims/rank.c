@@ -38,11 +38,6 @@ static void rank_round(long round)
 		places[counts[keys[i]]++] = i;
 }
 
-static long twice(void)
-{
-	return 2;
-}
-
 /* Each key has a place, and the places are in the order of the keys. */
 static bool rank_right(void)
 {

@@ -74,9 +74,4 @@ static bool spmm_right(void)
 	return right;
 }
 
-static long once(void)
-{
-	return 1;
-}
-
 const struct victim spmm = { "spmm", spmm_setup, spmm_round, once, spmm_right, NULL };

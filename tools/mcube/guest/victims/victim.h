@@ -40,4 +40,8 @@ uint64_t random_number(void);
 double random_real(void);
 unsigned int log2_of(size_t x);
 
+/* Numbers of rounds, for @checked_rounds. */
+long once(void);
+long twice(void);
+
 #endif
