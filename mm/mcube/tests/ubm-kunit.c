@@ -75,8 +75,10 @@ static void make_core(struct kunit *test, u32 pages, u32 chunk_shift)
 
 	tuning.rules.chunk_shift = chunk_shift;
 	tuning.rules.age = 6;
-	if (!chunk_shift)
+	if (!chunk_shift) {
 		tuning.lag = 0;
+		tuning.ahead = 0;
+	}
 	t->core = kvzalloc(mcube_ubm_core_bytes(pages), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t->core);
 	mcube_ubm_core_init(t->core, pages, &tuning);

@@ -53,7 +53,10 @@
 
 /*
  * Pages that are neither loops nor others: this part of the cache, and for a stream
- * the pages that are not proposed yet, and those of its next note.
+ * the pages that are not proposed yet, those of its next note, and those that it has read
+ * ahead.  If these had no room, reclaim would find nothing but held pages now and again.
+ * With MGLRU it then makes generation after generation until all held pages have passed
+ * by, and swaps out memory that no program has used between two generations.
  */
 #define RESERVE_PART	64
 
@@ -176,7 +179,8 @@ void mcube_ubm_core_init(struct mcube_ubm_core *core, u64 capacity,
 
 static u32 reserve(const struct mcube_ubm_core *core)
 {
-	u32 stream = core->tuning.lag + (1U << core->tuning.rules.chunk_shift);
+	const struct mcube_ubm_tuning *t = &core->tuning;
+	u32 stream = t->lag + (1U << t->rules.chunk_shift) + t->ahead;
 
 	return min(core->capacity / RESERVE_PART + stream, core->capacity / 2);
 }

@@ -24,12 +24,14 @@
  * struct mcube_ubm_tuning - what can be set
  * @rules: what the detector takes for a run.
  * @lag: pages behind the cursor that are not proposed yet.
+ * @ahead: pages before the cursor that a stream has read ahead.
  * @model: where the gain of the other pages comes from.
  * @guard: whether harm is bounded by the guard.
  */
 struct mcube_ubm_tuning {
 	struct mcube_ubm_rules rules;
 	u32 lag;
+	u32 ahead;
 	enum mcube_ubm_model model;
 	bool guard;
 };
@@ -40,11 +42,15 @@ struct mcube_ubm_tuning {
 /* More urgent reclaim passes by held pages if it looks at no more pages at a time. */
 #define MCUBE_UBM_KEPT_LOOKS	1024
 
-/* For a kernel that notes references by chunks of 16 pages. */
+/*
+ * For a kernel that notes references by chunks of 16 pages, and reads two windows of 32 pages
+ * ahead: the next window is read when the reader comes to the present window.
+ */
 #define MCUBE_UBM_TUNING_DEFAULT {					\
 	.rules = { .gap = 4, .min = 8, .age = 12, .mixed = 64,	\
 		   .chunk_shift = 4 },					\
 	.lag = 32,							\
+	.ahead = 64,							\
 	.model = MCUBE_UBM_HISTOGRAM,					\
 	.guard = true,							\
 }

@@ -27,6 +27,7 @@ static const struct mcube_ubm_tuning by_chunk = MCUBE_UBM_TUNING_DEFAULT;
 static const struct mcube_ubm_tuning by_page = {
 	.rules = { .gap = 2, .min = 5, .age = 12, .chunk_shift = 0 },
 	.lag = 0,
+	.ahead = 0,
 	.model = MCUBE_UBM_HISTOGRAM,
 	.guard = true,
 };
