@@ -27,10 +27,8 @@ simulated.
 """
 
 import argparse
-import hashlib
 import json
 import statistics
-from pathlib import Path
 
 import lab  # first: it makes the other packages importable
 from lab import Failure
@@ -96,12 +94,6 @@ def numbers(args):
     return range(args.first, args.first + args.machines)
 
 
-def identity(args):
-    """What decides whether figures of an earlier guest are of this kernel."""
-    path = Path(args.kernel or image())
-    return {"kernel": hashlib.sha256(path.read_bytes()).hexdigest()[:16]}
-
-
 def present(args, model, fs, more):
     """Are the figures of this guest there, with the same options?"""
     folder = guest.folder_of(f"{PART}-{model.description['name']}-{fs}")
@@ -115,7 +107,7 @@ def present(args, model, fs, more):
 
 def jobs(args):
     """A job for each machine whose figures are missing."""
-    out, common = [], identity(args)
+    out, common = [], {"kernel": lab.print_of(args.kernel or image())}
     for n in numbers(args):
         model, fs = drawn.model(args.seed, n, args.hash == "known")
         more = common | {"seed": args.seed, "n": n, "hash": args.hash,

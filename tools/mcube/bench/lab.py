@@ -8,6 +8,8 @@ of a result: a table of at most 100 columns, and build/results/NAME.json with
 save(), because the report that save() writes shows them.
 """
 
+import functools
+import hashlib
 import json
 import subprocess
 import sys
@@ -59,6 +61,12 @@ def save(name, parameters, rows, summary):
                                 "summary": summary}, indent=1) + "\n", "utf-8")
     report.write(RESULTS)
     return path
+
+
+@functools.cache
+def print_of(path):
+    """A fingerprint of a kernel image or a program, by which earlier figures are its own."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
 
 
 def boot_all(jobs, most):

@@ -33,10 +33,18 @@ banks       memload: distinct banks among the pages that all threads and arrays 
 All figures are simulated; the machines are in tools/mcube/model/machines/. Their cores
 overlap misses (--misses), which makes DRAM the bottleneck of several threads.
 Huge pages are off, because the mcube allocator serves single pages only.
+
+A guest whose figures are present, of the same kernel and with the same loads, is not run
+again; so an interrupted run goes on where it stopped (--fresh runs all). Parts of a long run
+may be chosen, and the last call reports them all:
+
+    make bench-m3 ARGS="--machines x5570"
+    make bench-m3
 """
 
 import argparse
 import itertools
+import json
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 
@@ -167,19 +175,32 @@ def spread(path, bank):
     return statistics.fmean(len(set(group)) for group in zip(*arrays)) / most
 
 
+def folder_of(name):
+    """Folder with the figures of a guest."""
+    return ui.BUILD / "guest" / name / "results"
+
+
 def boot(args, model, name, memory, policy):
-    """Run a guest; returns the folder with its figures."""
+    """Run a guest, unless its figures are present."""
+    llc = int(model.description["llc.size"].rstrip("M")) << 20
+    commands = script(args, memory, policy, llc)
+    identity = {"kernel": lab.print_of(args.kernel or image()), "script": commands,
+                "programs": [lab.print_of(lab.guest_tool(t)) for t in TOOLS],
+                "description": {k: str(v) for k, v in model.description.items()}}
+    path = folder_of(name) / "identity.json"
+    if not args.fresh and path.is_file() and json.loads(path.read_text("utf-8")) == identity:
+        ui.say(f"{name}: figures are present")
+        return
     vm = Guest(args.kernel or image(), smp=CPUS, mem=MEMORY, model=model, icount=True,
                programs=["perf", "stress-ng", "sysbench"])
     for tool in TOOLS:
         vm.root.file(lab.guest_tool(tool), f"/guest/{tool}")
-    llc = int(model.description["llc.size"].rstrip("M")) << 20
-    result = vm.run(script(args, memory, policy, llc), name, 3600)
+    result = vm.run(commands, name, 3600)
     if not result.ok:
         raise Failure(f"{name}: {result.why()}\n{result.output[-800:]}",
                       f"console: {result.console}")
+    path.write_text(json.dumps(identity), "utf-8")
     ui.say(f"{name}: {result.seconds:.0f} s")
-    return result.results
 
 
 def guest(args, machine, memory, policy, repeat):
@@ -187,10 +208,9 @@ def guest(args, machine, memory, policy, repeat):
     keys = {"dram.rp": 0, "dram.rcd": 0} if policy == "no rows" else {}
     model = Model(machine, {"cpu.misses": args.misses} | keys)
     name = f"bench-m3-{machine}-{memory}-{policy.replace(' ', '-')}-{repeat}"
-    if args.again:
-        folder = ui.BUILD / "guest" / name / "results"
-    else:
-        folder = boot(args, model, name, memory, policy)
+    folder = folder_of(name)
+    if not args.again:
+        boot(args, model, name, memory, policy)
     bank = Dim(model.description["bank_map"])
     rows = []
     for load in args.loads:
@@ -367,6 +387,7 @@ def options():
     parser.add_argument("--jobs", type=int, default=ui.JOBS, help="guests at a time")
     parser.add_argument("--again", action="store_true",
                         help="boot no guests; report the figures of the last run")
+    parser.add_argument("--fresh", action="store_true", help="run guests again, too")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     quick = args.quick
@@ -385,8 +406,9 @@ def run():
     args = options()
     lab.begin(args)
     ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
-    cells = list(itertools.product(args.machines, args.memories, ("stock", "no rows", *args.orders),
-                                   range(args.repeat)))
+    # All first boots come first: a run that is interrupted has figures for each cell.
+    cells = [(*cell, i) for i in range(args.repeat) for cell in itertools.product(
+        args.machines, args.memories, ("stock", "no rows", *args.orders))]
     steps = ui.Steps("bench-m3", [f"{len(cells)} guests, {args.jobs} at a time", "report"])
     for tool in TOOLS:
         lab.guest_tool(tool)
