@@ -12,6 +12,10 @@ fill order and repetition has a guest of its own, and the medians are compared.
                  lose, as it needs no DRAM once the cache is warm.
     serial read  tools/mcube/guest/memload.c: one thread faults all memory in, and then all
                  threads work on equal parts of it, in step
+    apart copy   the same, one array faulted in after the other: arrays and parts of threads
+                 are powers of two apart
+    forked copy  a process faults all memory in and forks workers, which get frames of their
+                 own for what they write
     copy, ...    memload: threads that fault their memory in side by side and then work on
                  it, as stream and ramspeed do
     streamcluster, canneal, fluidanimate
@@ -56,7 +60,9 @@ from mcube_cmd.addrmap import Dim
 from mcube_cmd.term import print_table
 from qemu import Guest, image
 
-CPUS = 8
+CPUS = 16
+# Most threads of loads that are not in step: the machines have four cores and eight threads.
+MOST = 8
 MEMORY = "2G"
 AGED_MIB = 1650
 MACHINES = ("x5570", "sliced")
@@ -77,9 +83,12 @@ SYSBENCH = ("sysbench memory --time=0 --threads={t} --memory-block-size=8M "
             "--memory-total-size={mib}M --memory-oper={op} --memory-access-mode=seq run")
 ALONE = {f"alone {program} {share:g}": (program, share)
          for share in (.5, .75, .95, 1.0) for program in ("read", "random", "sort", "spmm")}
-# Loads of memload; with "serial " before the name one thread faults all memory in.
+# Loads of memload; with a word before the name one thread faults all memory in.
 PATTERNS = ("copy", "triad", "read", "write", "random")
-LOCKSTEP = tuple(f"serial {p}" for p in ("read", "copy", "triad"))
+SETUP = {"serial": "-s", "apart": "-l", "forked": "-w 1 -p"}
+LOCKSTEP = ("serial read", *(f"{how} {p}" for how in SETUP for p in ("copy", "triad")))
+# MiB of a thread, so that each array has 4 MiB.
+APART_MIB = {"copy": 8, "triad": 12}
 # Loads of the program shapes, which share out the same work among the threads.
 SHAPES = ("streamcluster", "canneal", "fluidanimate")
 REAL = {
@@ -99,7 +108,9 @@ def threads_of(args, load):
     """Numbers of threads with which a load runs."""
     if load in ALONE:
         return [1]
-    return [n for n in args.threads if n > 1 or load not in LOCKSTEP]
+    if load in LOCKSTEP:
+        return [n for n in args.threads if n > 1]
+    return [n for n in args.threads if n <= MOST]
 
 
 def alone(load, llc):
@@ -121,12 +132,18 @@ def command(args, load, threads, llc):
                 + " > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }")
     if load in SHAPES:
         return f"/guest/shapes -t {threads} -r {args.passes} {load} > {path}"
-    serial = load in LOCKSTEP
-    # With few threads each thread gets more memory: a working set that fits in the cache
-    # would not reach DRAM.
-    mib = args.serial_mib if serial else max(args.mib, args.least_mib // threads)
-    return (f"/guest/memload -t {threads} -m {mib} -r {args.passes} {'-s ' if serial else ''}"
-            f"-f {path}.frames {load.split()[-1]} > {path}")
+    how, pattern = load.split() if load in LOCKSTEP else ("", load)
+    if how == "apart":
+        mib = APART_MIB[pattern]
+    elif how:
+        mib = args.serial_mib
+    else:
+        # With few threads each thread gets more memory: a working set that fits in the
+        # cache would not reach DRAM.
+        mib = max(args.mib, args.least_mib // threads)
+    frames = "" if how == "forked" else f"-f {path}.frames "
+    return (f"/guest/memload -t {threads} -m {mib} -r {args.passes} {SETUP.get(how, '')} "
+            f"{frames}{pattern} > {path}")
 
 
 def script(args, memory, policy, llc):
@@ -329,30 +346,31 @@ def show(table, orders):
                          *(f"gain {orders[0]}", *orders[1:]), "spread"], body, lead="  ")
 
 
-def draw(table, threads, orders):
+def draw(table, orders):
     """Draw the time saved for each load, in a panel per machine and memory."""
     plt = lab.pyplot()
     panels = list(dict.fromkeys((r["machine"], r["memory"]) for r in table))
     loads = list(dict.fromkeys(r["load"] for r in table))
-    fig, axes = plt.subplots(len(panels), 1, figsize=(0.5 * len(loads) + 6, 2.4 * len(panels)),
+    fig, axes = plt.subplots(len(panels), 1, figsize=(0.35 * len(loads) + 4, 2.4 * len(panels)),
                              sharex=True, squeeze=False)
-    bars = list(itertools.product(orders, threads))
-    width = 0.8 / len(bars)
-    colors = dict(zip(orders, ("Greys", "Oranges", "Greens", "Blues")))
+    width = 0.8 / len(orders)
+    colors = dict(zip(ORDERS, ("#bbbbbb", "#ccbb44", "#66ccee", "#4477aa")))
     for ax, panel in zip(axes[:, 0], panels):
-        for j, (order, n) in enumerate(bars):
-            gain = {r["load"]: r[f"gain_{order}"] for r in table
-                    if (r["machine"], r["memory"]) == panel and r["threads"] == n}
-            shade = 0.35 + 0.6 * (threads.index(n) + 1) / len(threads)
-            ax.bar([i + (j - (len(bars) - 1) / 2) * width for i in range(len(loads))],
-                   [100 * gain.get(load, 0) for load in loads], width, label=f"{order}, {n}",
-                   color=plt.get_cmap(colors[order])(shade))
+        for j, order in enumerate(orders):
+            for i, load in enumerate(loads):
+                gain = [100 * r[f"gain_{order}"] for r in table
+                        if (r["machine"], r["memory"], r["load"]) == (*panel, load)]
+                if not gain:
+                    continue
+                mean, at = statistics.fmean(gain), i + (j - (len(orders) - 1) / 2) * width
+                ax.bar(at, mean, width, color=colors[order], label=order if not i else None)
+                ax.vlines(at, min(gain), max(gain), color="black", linewidth=0.8)
         ax.axhline(0, color="black", linewidth=0.6)
-        ax.set_title(f"{panel[0]}, {panel[1]} memory")
+        ax.set_title(f"{panel[0]}, {panel[1]} memory, simulated")
         ax.set_ylabel("time saved, %")
     axes[-1][0].set_xticks(range(len(loads)), loads, rotation=60, ha="right")
-    axes[0][0].legend(title="fill order, threads", ncols=2, fontsize=7, loc="upper left",
-                      bbox_to_anchor=(1.01, 1))
+    axes[0][0].legend(title="fill order; mean,\nleast and most\nof all threads", fontsize=7,
+                      loc="upper left", bbox_to_anchor=(1.01, 1))
     path = lab.picture(fig, "m3")
     plt.close(fig)
     return path
@@ -372,11 +390,12 @@ def options():
                         help="fill orders; the summary is about the last (default: all)")
     parser.add_argument("--loads", nargs="+", choices=loads, metavar="LOAD",
                         help=f"choose from: {', '.join(loads)}")
-    parser.add_argument("--threads", nargs="+", type=int)
+    parser.add_argument("--threads", nargs="+", type=int,
+                        help="(default: 1 2 4 8 16; above 8 only loads in step)")
     parser.add_argument("--repeat", type=int, help="boots of each setting (default: 3)")
     parser.add_argument("--mib", type=int, default=6, help="memload: MiB of a thread")
     parser.add_argument("--serial-mib", type=int, default=12,
-                        help="memload after serial set-up: MiB of a thread")
+                        help="memload after serial set-up: MiB of a thread (apart: 8 or 12)")
     parser.add_argument("--least-mib", type=int, default=24,
                         help="memload: least MiB of all threads together")
     parser.add_argument("--passes", type=int, default=1,
@@ -393,7 +412,7 @@ def options():
     quick = args.quick
     for name, usual, short in (
             ("memories", MEMORIES, MEMORIES[:1]), ("orders", ORDERS, ("shuffle", "auto")),
-            ("loads", loads, loads[:-len(REAL)]), ("threads", [1, 2, 4, 8], [1, 4]),
+            ("loads", loads, loads[:-len(REAL)]), ("threads", [1, 2, 4, 8, 16], [1, 4]),
             ("repeat", 3, 1)):
         if getattr(args, name) is None:
             setattr(args, name, short if quick else usual)
@@ -428,7 +447,7 @@ def run():
         if key in summary:
             met = "met" if summary[key] >= least else "MISSED"
             print(f"{key} {summary[key]:.4f}, at least {least}: {met}")
-    png = draw(table, sorted({r["threads"] for r in table}), args.orders)
+    png = draw(table, args.orders)
     path = lab.save("m3", {
         "kind": "simulated", "misses": args.misses,
         "machines": {m: Model(m).description for m in args.machines},

@@ -2,7 +2,8 @@
 /*
  * memload: memory-bound threads on the modelled machine
  *
- *	memload [-t THREADS] [-m MIB | -k KIB] [-w PASSES] [-r PASSES] [-s] [-f FILE] PATTERN
+ *	memload [-t THREADS] [-m MIB | -k KIB] [-w PASSES] [-r PASSES] [-s | -l | -p] [-f FILE]
+ *		PATTERN
  *
  * Thread i runs on CPU i and has MIB or KIB of anonymous memory of its own, with
  * an array for each operand of PATTERN, as in stream and ramspeed:
@@ -12,10 +13,18 @@
  *	random	one word of a random line, as often as there are lines
  *
  * All threads fault their arrays in at the same time, page by page and array
- * by array, so that the allocator decides which thread gets which frame.  With -s
- * thread 0 faults in all arrays, one thread's after the other's, as programs do
- * whose set-up is serial.  The threads wait for each other, make the passes of -w,
- * then count the passes of -r with the events of perf's mcube_sim (team.h).
+ * by array, so that the allocator decides which thread gets which frame.  Or the set-up is
+ * serial:
+ *
+ *	-s	thread 0 faults in all arrays, one thread's after the other's
+ *	-l	thread 0 faults in all first arrays, then all second arrays, as a program that
+ *		initializes one large array after the other: with arrays of a power of two, all
+ *		threads and operands are powers of two apart
+ *	-p	a process faults in all arrays like -s and forks the workers, which get frames
+ *		of their own for what they write, all at the same time
+ *
+ * The threads wait for each other, make the passes of -w, then count the passes of -r with
+ * the events of perf's mcube_sim (team.h).
  *
  * The program prints "EVENT VALUE" lines: cycles of the slowest thread, and for
  * every other event the sum over the threads.  FILE gets the frames: a line per
@@ -50,7 +59,7 @@ struct thread {
 
 static const struct pattern *pattern;
 static size_t words;
-static bool serial;
+static bool serial, in_line;
 static struct thread threads[TEAM_MOST];
 static volatile uint64_t sink;
 
@@ -117,30 +126,59 @@ static const struct pattern patterns[] = {
 	{ "random", 1, random_lines },
 };
 
+static void fault_page(struct thread *t, unsigned int array, size_t off)
+{
+	t->array[array][off] = off;
+}
+
 /* Fault the arrays of @nr threads in: page by page, and thread by thread. */
 static void fault(struct thread *t, unsigned int nr)
 {
 	for (; nr; nr--, t++)
 		for (size_t off = 0; off < words; off += PAGE / sizeof(uint64_t))
-			for (size_t i = 0; i < pattern->arrays; i++)
-				t->array[i][off] = off;
+			for (unsigned int i = 0; i < pattern->arrays; i++)
+				fault_page(t, i, off);
+}
+
+/* Fault the arrays of all threads in, array by array. */
+static void fault_in_line(void)
+{
+	for (unsigned int i = 0; i < pattern->arrays; i++)
+		for (struct thread *t = threads; t < threads + team->nr; t++)
+			for (size_t off = 0; off < words; off += PAGE / sizeof(uint64_t))
+				fault_page(t, i, off);
+}
+
+static void map_arrays(struct thread *t)
+{
+	for (unsigned int i = 0; i < pattern->arrays; i++) {
+		t->array[i] = mmap(NULL, words * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (t->array[i] == MAP_FAILED)
+			die("mmap");
+		madvise(t->array[i], words * sizeof(uint64_t), MADV_NOHUGEPAGE);
+	}
+}
+
+/* The memory of all processes. */
+static void setup(void)
+{
+	for (unsigned int i = 0; i < team->nr; i++)
+		map_arrays(&threads[i]);
+	fault(threads, team->nr);
 }
 
 static void prepare(unsigned int me)
 {
-	uint64_t **a = threads[me].array;
-
 	threads[me].state = 0x9e3779b97f4a7c15ULL * (me + 1);
-	for (size_t i = 0; i < pattern->arrays; i++) {
-		a[i] = mmap(NULL, words * sizeof(*a[i]), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (a[i] == MAP_FAILED)
-			die("mmap");
-		madvise(a[i], words * sizeof(*a[i]), MADV_NOHUGEPAGE);
-	}
-	pthread_barrier_wait(&team_barrier);
-	if (!serial)
+	if (team->processes)
+		return;
+	map_arrays(&threads[me]);
+	team_wait();
+	if (!serial && !in_line)
 		fault(&threads[me], 1);
+	else if (!me && in_line)
+		fault_in_line();
 	else if (!me)
 		fault(threads, team->nr);
 }
@@ -183,7 +221,7 @@ int main(int argc, char **argv)
 	unsigned int i;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:m:k:w:r:sf:")) != -1) {
+	while ((c = getopt(argc, argv, "t:m:k:w:r:slpf:")) != -1) {
 		if (c == 't')
 			work.nr = team_number(optarg, TEAM_MOST);
 		else if (c == 'm')
@@ -194,6 +232,10 @@ int main(int argc, char **argv)
 			work.warm = team_number(optarg, 1000);
 		else if (c == 's')
 			serial = true;
+		else if (c == 'l')
+			in_line = true;
+		else if (c == 'p')
+			work.processes = true;
 		else if (c == 'r')
 			work.passes = team_number(optarg, 1000);
 		else if (c == 'f')
@@ -204,8 +246,11 @@ int main(int argc, char **argv)
 	for (i = 0; optind < argc && i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		if (!strcmp(argv[optind], patterns[i].name))
 			pattern = &patterns[i];
-	if (!pattern || optind + 1 != argc)
+	if (!pattern || optind + 1 != argc || serial + in_line + work.processes > 1 ||
+	    (work.processes && frames))
 		goto usage;
+	if (work.processes)
+		work.setup = setup;
 	words = bytes / pattern->arrays / PAGE * PAGE / sizeof(uint64_t);
 	team_run(&work);
 	if (frames)
@@ -215,7 +260,7 @@ int main(int argc, char **argv)
 
 usage:
 	fprintf(stderr, "usage: memload [-t THREADS] [-m MIB | -k KIB] [-w PASSES] [-r PASSES]\n"
-		"               [-s] [-f FILE] PATTERN\n"
+		"               [-s | -l | -p] [-f FILE, not with -p] PATTERN\n"
 		"PATTERN: copy triad read write random\n");
 	return 2;
 }

@@ -50,6 +50,17 @@ class GroupsTest(unittest.TestCase):
                          "/guest/shapes -t 4 -r 1 canneal > /results/canneal.4")
 
 
+    def test_in_step(self):
+        """Loads in step have two threads at least, and alone have more than eight."""
+        args = options()
+        self.assertEqual(m3.threads_of(args, "apart copy"), [2, 4, 8, 16])
+        self.assertEqual(m3.threads_of(args, "copy"), [1, 2, 4, 8])
+        self.assertEqual(m3.command(args, "apart triad", 16, 8 << 20),
+                         "/guest/memload -t 16 -m 12 -r 1 -l -f /results/apart-triad.16.frames "
+                         "triad > /results/apart-triad.16")
+        self.assertNotIn(".frames", m3.command(args, "forked copy", 2, 8 << 20))
+
+
 class ShapesTest(unittest.TestCase):
     """The program shapes, without a model."""
 
