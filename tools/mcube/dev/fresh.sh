@@ -7,7 +7,7 @@
 # The script makes a root directory with debootstrap once and keeps a packed copy.
 # Each run starts from that copy, with a clone of HEAD, the apt sources and
 # certificates of this machine, and no packages but the minimum, git and make. The
-# mounts are in a mount namespace of their own and end with it.
+# mounts and the processes are in namespaces of their own and end with this script.
 # FRESH=DIR sets the folder (default: build/fresh); KEEP=1 leaves the root there.
 set -euo pipefail
 
@@ -80,7 +80,13 @@ git clone -q "$here" "$root/mcube"
 echo "==> fresh [4/4] ${*:-make test}"
 start=$SECONDS
 status=0
-unshare --mount --propagation private "$0" --inside "${*:-make test}" || status=$?
+unshare --mount --propagation private --pid --fork --kill-child \
+	"$0" --inside "${*:-make test}" &
+child=$!
+# The shell runs a trap only between commands, hence "wait".
+trap 'kill -9 $child; wait; rm -rf --one-file-system "$root"; exit 130' INT TERM
+wait $child || status=$?
+trap - INT TERM
 echo "==> fresh: status $status after $(((SECONDS - start) / 60)) min $(((SECONDS - start) % 60)) s"
 [ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
 exit "$status"

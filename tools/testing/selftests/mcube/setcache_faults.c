@@ -27,6 +27,7 @@
 
 FIXTURE(setcache_faults) {
 	struct setcache_setup setup;
+	char lru_gen[32];
 };
 
 FIXTURE_VARIANT(setcache_faults) {
@@ -60,6 +61,8 @@ FIXTURE_SETUP(setcache_faults)
 FIXTURE_TEARDOWN_PARENT(setcache_faults)
 {
 	mcube_faults("0");
+	if (self->lru_gen[0])
+		EXPECT_EQ(0, mcube_write(MCUBE_LRU_GEN, self->lru_gen));
 	EXPECT_EQ(0, setcache_end(&self->setup));
 }
 
@@ -306,10 +309,8 @@ static void read_stream(struct __test_metadata *_metadata,
  */
 TEST_F_TIMEOUT(setcache_faults, a_stream_takes_nothing, 240)
 {
-	char lists[32];
-
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", STREAM_MIB));
-	if (mcube_read(MCUBE_LRU_GEN, lists, sizeof(lists)) < 0) {
+	if (mcube_read(MCUBE_LRU_GEN, self->lru_gen, sizeof(self->lru_gen)) < 0) {
 		read_stream(_metadata, self);
 		return;
 	}
@@ -317,7 +318,6 @@ TEST_F_TIMEOUT(setcache_faults, a_stream_takes_nothing, 240)
 	read_stream(_metadata, self);
 	EXPECT_EQ(0, mcube_write(MCUBE_LRU_GEN, "n"));
 	read_stream(_metadata, self);
-	mcube_write(MCUBE_LRU_GEN, lists);
 }
 
 TEST_F_TIMEOUT(setcache_faults, unmounted_under_load, 120)
