@@ -23,7 +23,7 @@
  *
  * To copy a page costs more than many accesses to a badly placed page, so
  * recoloring pays only if it is rare.  Users decide by what they read, or by what
- * their programs do, which pages are recolored.  So each policy has a budget of
+ * their programs do, which pages are recolored.  So each cause has a budget of
  * pages that it may try in a second, which is a small part of one CPU.
  *
  * A page stays where it is if it cannot be migrated at once: a page that is

@@ -38,7 +38,7 @@
  * task is one u32 in task_struct.  Children inherit the task's segment, so the
  * greps that a shell script starts one after the other share a segment.  Both
  * words are advice, written without a lock: two readers of a file may lengthen
- * its segment by a few pages.
+ * its segment by a batch each time that they race.
  *
  * Source: Ding, Wang, Zhang, "SRM-buffer: an OS buffer management technique to
  * prevent last level cache from thrashing in multicores", EuroSys 2011.
@@ -91,6 +91,7 @@ static __always_inline void choose_group(struct mcube_srm_choice *c,
 	u32 old;
 
 	c->goes_on = device;
+	c->run = mcube_color_group_run(&mcube_srm_groups, MCUBE_SRM_BATCH);
 	c->segment = &current->mcube_segment;
 	c->stat = MCUBE_SRM_TASK;
 	if (is_long(mapping->host, tl)) {
@@ -115,7 +116,11 @@ static __always_inline void choose_group(struct mcube_srm_choice *c,
 		/* As mcube_srm_covers() has it, and the zones of both. */
 		c->group = mcube_srm_select(tl, device ? GFP_USER :
 						GFP_HIGHUSER_MOVABLE);
-		c->left = tl;
+		/*
+		 * The first color of the group may be exhausted, and the group be selected
+		 * again for its other colors.  So each page in turn has another first color.
+		 */
+		c->left = tl - min(index % mcube_srm_groups.per * c->run, tl - 1);
 	}
 }
 
@@ -143,14 +148,16 @@ static __always_inline bool choose(struct mcube_srm_choice *c,
 		return false;
 	c->epoch = mcube_srm_config.epoch;
 	if (spread) {
-		/* The page is used again: it hops, as memory does. */
+		/*
+		 * The page is used again: it hops, as memory does.  The first pages of many
+		 * short files have different colors.
+		 */
 		c->segment = NULL;
 		c->left = 1;
 		c->stat = MCUBE_SRM_HOPPED;
-		color = mcube_reserve_color(index);
+		color = mcube_reserve_color((u32)index + file_key(mapping->host));
 	} else {
 		choose_group(c, mapping, index);
-		c->run = mcube_color_group_run(&mcube_srm_groups, MCUBE_SRM_BATCH);
 		color = color_at(c, c->left, order);
 	}
 	c->hint = mcube_hint_make(color, -1) | MCUBE_HINT_FILE;

@@ -16,8 +16,9 @@
  *                              mcube_recolor_grant() says 0: go on in a second
  *
  * A user has one request at a time, and requests take turns.  So no user delays
- * the files of another user by more than the share of a queue.  A file that finds
- * no room is requested anew when it has been read some more times.
+ * the files of another user by more than the share of a queue.  (A user with subordinate
+ * ids counts as several.)  A file that finds no room is requested anew when it has been
+ * read some more times.
  *
  * A request holds no inode, as an inode in use would make umount fail.  It holds
  * one cached page of the file.  While that page is locked and still belongs to

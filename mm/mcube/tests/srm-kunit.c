@@ -504,6 +504,30 @@ static void batches_have_a_limit_together(struct kunit *test)
 	fput(file);
 }
 
+/* A color of a group is exhausted: the next page tries another color of the group. */
+static void a_miss_goes_on_with_another_color(struct kunit *test)
+{
+	struct file *file = shmem_kernel_file_setup("mcube-kunit", ROW * PAGE_SIZE, 0);
+	unsigned int order = mcube_srm_config.group_order, group[2], color[2], i;
+	struct mcube_srm_choice c = { 0 };
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_group_order(1), 0);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(2), 0);
+	KUNIT_EXPECT_EQ(test, mcube_srm_enable(true), 0);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, mcube_srm_choose(&c, file->f_mapping, i, 0));
+		group[i] = c.group;
+		color[i] = mcube_hint_color(c.hint);
+		mcube_srm_chosen(&c, 1, false);
+	}
+	KUNIT_EXPECT_EQ(test, group[0], group[1]);
+	KUNIT_EXPECT_NE(test, color[0], color[1]);
+	mcube_srm_enable(false);
+	mcube_srm_set_group_order(order);
+	fput(file);
+}
+
 #define BLOCKS	5UL
 
 /* Requests for two nodes take turns, and the search of each node goes on. */
@@ -644,6 +668,7 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(each_node_is_searched_in_turn),
 	KUNIT_CASE(children_have_no_batch),
 	KUNIT_CASE(batches_have_a_limit_together),
+	KUNIT_CASE(a_miss_goes_on_with_another_color),
 	KUNIT_CASE(pages_of_a_larger_readahead_are_placed),
 	KUNIT_CASE(folios_leave_and_return_whole),
 	KUNIT_CASE(parts_of_a_block_become_whole),
