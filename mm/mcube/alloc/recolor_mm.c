@@ -47,6 +47,7 @@
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/pagewalk.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/swap.h>
 
@@ -236,9 +237,11 @@ int mcube_recolor_mm(struct mm_struct *mm, const unsigned long *addr,
 	mcube_map_put();
 	if (ret < 0)
 		return ret;
+	/* A page that waits in the batch of a CPU could not move back from another CPU. */
+	migrate_disable();
 	moved = mcube_recolor(&list, GFP_HIGHUSER_MOVABLE, to, next);
-	/* A page in the batch of this CPU could not move back from another CPU. */
 	lru_add_drain();
+	migrate_enable();
 	result->moved += moved;
 	result->refused += ret - moved;
 	return 0;
