@@ -251,7 +251,8 @@ void mcube_srm_unused(u32 *segment, u32 epoch, unsigned int group,
 	u32 old = READ_ONCE(*segment);
 	unsigned int left = mcube_segment_left(old, epoch);
 
-	if (!left || mcube_segment_color(old) != group)
+	/* A segment of this epoch and group, also if it has no page left. */
+	if (old != mcube_segment_make(epoch, group, left))
 		return;
 	left = min(left + nr, READ_ONCE(mcube_srm_config.tl));
 	WRITE_ONCE(*segment, mcube_segment_make(epoch, group, left));

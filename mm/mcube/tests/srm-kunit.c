@@ -512,9 +512,8 @@ static void a_miss_goes_on_with_another_color(struct kunit *test)
 	struct mcube_srm_choice c = { 0 };
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
-	KUNIT_EXPECT_EQ(test, mcube_srm_set_group_order(1), 0);
-	KUNIT_EXPECT_EQ(test, mcube_srm_set_reserve(2), 0);
-	KUNIT_EXPECT_EQ(test, mcube_srm_enable(true), 0);
+	KUNIT_EXPECT_EQ(test, mcube_srm_set_group_order(1) ?: mcube_srm_set_reserve(2) ?:
+			      mcube_srm_enable(true), 0);
 	for (i = 0; i < 2; i++) {
 		KUNIT_EXPECT_TRUE(test, mcube_srm_choose(&c, file->f_mapping, i, 0));
 		group[i] = c.group;
@@ -526,6 +525,20 @@ static void a_miss_goes_on_with_another_color(struct kunit *test)
 	mcube_srm_enable(false);
 	mcube_srm_set_group_order(order);
 	fput(file);
+}
+
+/* The last batch of a segment is not needed whole: its pages are the segment's again. */
+static void unused_pages_return_to_their_segment(struct kunit *test)
+{
+	u32 segment = mcube_segment_make(7, 3, 0), missed = 0;
+
+	mcube_srm_unused(&segment, 7, 3, 5);
+	KUNIT_EXPECT_EQ(test, segment, mcube_segment_make(7, 3, 5));
+	mcube_srm_unused(&segment, 7, 2, 5);
+	mcube_srm_unused(&segment, 8, 3, 5);
+	KUNIT_EXPECT_EQ(test, segment, mcube_segment_make(7, 3, 5));
+	mcube_srm_unused(&missed, 0, 0, 5);
+	KUNIT_EXPECT_EQ(test, missed, 0);
 }
 
 #define BLOCKS	5UL
@@ -669,6 +682,7 @@ static struct kunit_case srm_cases[] = {
 	KUNIT_CASE(children_have_no_batch),
 	KUNIT_CASE(batches_have_a_limit_together),
 	KUNIT_CASE(a_miss_goes_on_with_another_color),
+	KUNIT_CASE(unused_pages_return_to_their_segment),
 	KUNIT_CASE(pages_of_a_larger_readahead_are_placed),
 	KUNIT_CASE(folios_leave_and_return_whole),
 	KUNIT_CASE(parts_of_a_block_become_whole),
