@@ -44,6 +44,9 @@ DEBUGGED = ("map_input", "alloc_input", "srm_input", "ubm_input", "setcache_inpu
             "rocs_input", "alloc_hint")
 # Random sequences of writes: for a few seconds in every run, for long under stress.
 FUZZER = "mcube_fuzz"
+# In make test always the same sequences, so that a failure is due to what changed; runs for
+# long have random sequences.
+FUZZ_ENV = {"MCUBE_FUZZ_SEED": 1}
 # Page sets and ROCS under load: under stress on the debug kernel, again and again, with these
 # settings.
 TORTURES = ("setcache_torture", "setcache_fsx", "setcache_dm", "setcache_faults",
@@ -235,7 +238,8 @@ def jobs(folder, names):
             out.append(Job(folder, f"{test}-{name}", {test: own}, True))
             rest = [c for c in rest if c not in own]
         if rest and test not in SHARED:
-            out.append(Job(folder, test, {test: rest}, bool(patterns)))
+            out.append(Job(folder, test, {test: rest}, bool(patterns),
+                           FUZZ_ENV if test == FUZZER else None))
     shared = {t: cases[t] for t in names if t in SHARED}
     return out + ([Job(folder, "input", shared)] if shared else [])
 
@@ -303,10 +307,10 @@ def debugged():
                                            smp=4, mem="1G", multi=True)
 
 
-def fuzzed(minutes, nodes=2):
+def fuzzed(minutes, nodes=2, env=None):
     """Random sequences of writes on the debug kernel, where UBSan and KASAN watch."""
     folder, _ = install()
-    job = Job(folder, FUZZER, {FUZZER: cases_of(folder / "mcube" / FUZZER)})
+    job = Job(folder, FUZZER, {FUZZER: cases_of(folder / "mcube" / FUZZER)}, env=env)
     # The last sequence and the final account take longest on a busy host.
     job.limit += int(minutes * 60)
     return job.run(f"kselftest-debug-{nodes}node-fuzz",

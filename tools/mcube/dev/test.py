@@ -119,7 +119,8 @@ def stages(quick, minutes):
         ("build the debug kernel", lambda: build("debug")),
         ("debug kernel: short stress in 4G and 512M, bad input, random writes",
          lambda: guests.stress_short(minutes, guests_kselftest.debugged,
-                                     lambda: guests_kselftest.fuzzed(minutes))),
+                                     lambda: guests_kselftest.fuzzed(
+                                         minutes, env=guests_kselftest.FUZZ_ENV))),
     ]
 
 

@@ -80,10 +80,16 @@ FIXTURE_TEARDOWN(setcache_block)
 	}
 }
 
-/* Read requests that the device has completed. */
+/* Read requests that the device has completed; they count after the reader is woken up. */
 static long requests(void)
 {
-	return mcube_read_num("/sys/block/" NAME "/stat");
+	long now, before = -1;
+
+	while ((now = mcube_read_num("/sys/block/" NAME "/stat")) != before) {
+		before = now;
+		usleep(10000);
+	}
+	return now;
 }
 
 /* Read pages; returns how many are right, from the first on, or an error. */

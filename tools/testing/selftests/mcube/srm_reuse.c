@@ -33,6 +33,8 @@ FIXTURE_SETUP(srm_reuse)
 
 	if (why)
 		SKIP(return, "%s", why);
+	/* Pages in the LRU batch of another CPU than the reader's would not move. */
+	ASSERT_EQ(0, mcube_pin(0));
 	ASSERT_EQ(0, mcube_write_num(MCUBE_SRM SRM_REUSE, REUSE));
 	ASSERT_EQ(0, srm_switch_on(&self->setup, TL, "0"));
 }

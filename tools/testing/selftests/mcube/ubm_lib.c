@@ -89,6 +89,19 @@ long ubm_stat(const char *name)
 	return mcube_read_num(path);
 }
 
+/* A work item makes domains, so the cgroups have to be there until it has had its turn. */
+bool ubm_await_domains(long nr)
+{
+	double end = mcube_now() + 120;
+
+	while (ubm_stat("domains") < nr) {
+		if (mcube_now() > end)
+			return false;
+		usleep(10000);
+	}
+	return true;
+}
+
 /* A memory cgroup with a limit and a protected size, in MiB; 0 for none. */
 int ubm_cgroup(const char *path, long max_mib, long min_mib)
 {

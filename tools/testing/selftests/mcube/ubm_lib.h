@@ -26,6 +26,7 @@ const char *ubm_begin(struct ubm_setup *s, const char *lru_gen);
 int ubm_end(struct ubm_setup *s);
 int ubm_defaults(void);
 long ubm_stat(const char *name);
+bool ubm_await_domains(long nr);
 int ubm_cgroup(const char *path, long max_mib, long min_mib);
 int ubm_rmdir(const char *path);
 long ubm_event(const char *cgroup, const char *file, const char *name);

@@ -98,19 +98,6 @@ static int read_on(void *arg)
 	return ret;
 }
 
-/* A work item makes domains, so the cgroups have to be there until it has had its turn. */
-static bool await_domains(long nr)
-{
-	double end = mcube_now() + 120;
-
-	while (ubm_stat("domains") < nr) {
-		if (mcube_now() > end)
-			return false;
-		usleep(10000);
-	}
-	return true;
-}
-
 static pid_t start_toggling(long delay)
 {
 	pid_t pid = fork();
@@ -211,7 +198,7 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		e.file = self->many[i];
 		pid[i] = ubm_start(path[i], read_on, &e);
 	}
-	EXPECT_TRUE(await_domains(before + MANY));
+	EXPECT_TRUE(ubm_await_domains(before + MANY));
 	for (i = 0; i < MANY; i++) {
 		/* It has met no error. */
 		EXPECT_EQ(0, waitpid(pid[i], NULL, WNOHANG));
@@ -235,9 +222,9 @@ TEST_F_TIMEOUT(ubm_life, limit_grows, 300)
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
 	pid = ubm_start(UBM_CGROUP, read_on, &e);
-	EXPECT_TRUE(await_domains(before + 1));
+	EXPECT_TRUE(ubm_await_domains(before + 1));
 	EXPECT_EQ(0, mcube_write_num(UBM_CGROUP "/memory.max", GROWN_MIB << 20));
-	EXPECT_TRUE(await_domains(before + 2));
+	EXPECT_TRUE(ubm_await_domains(before + 2));
 	/* And stays: its page cache is as large as it can be. */
 	sleep(2);
 	EXPECT_GE(before + 3, ubm_stat("domains"));
@@ -295,7 +282,7 @@ TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
 	EXPECT_LT(0, fail_workers("0"));
 	sleep(2);
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
-	EXPECT_TRUE(await_domains(domains + 1));
+	EXPECT_TRUE(ubm_await_domains(domains + 1));
 }
 
 /* A file system goes while UBM knows its files. */

@@ -215,7 +215,11 @@ static char *map_part(const char *path, size_t at, size_t pages, int prot)
 /* Map a part of the loop after the other, and touch each page. */
 static int loop_mapped(void *arg)
 {
-	size_t at, n, part = UBM_PAGES(1L);
+	/*
+	 * What lies 32 pages behind the reader goes unless it is mapped.  The kernel maps up to
+	 * 16 pages that are in the page cache at a time.
+	 */
+	size_t at, n, part = 16;
 	struct job *job = arg;
 	volatile char *p;
 	long before = 0;

@@ -99,10 +99,11 @@ static int read_chunk(int fd)
 /* The pages that are proposed from now on count. */
 static int warm_up(const struct job *job)
 {
+	long domains = ubm_stat("domains");
 	int ret = ubm_read_once(job->warm, UBM_PAGES(WARM_MIB)), n;
 
-	/* The domain is made by a work item. */
-	usleep(100000);
+	if (!ret && !ubm_await_domains(domains + 1))
+		ret = -ETIME;
 	/* With MGLRU, streams that fit are proposed if there are loops. */
 	for (n = 0; n < LOOPS && !ret; n++)
 		ret = ubm_read_once(job->warm, UBM_PAGES(LOOP_MIB));
