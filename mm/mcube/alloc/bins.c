@@ -42,16 +42,14 @@
  *    for a cache color or a DRAM bank names its frame.  If the frame stood
  *    below another representative, that representative is demoted to the
  *    largest group that it still stands for, see mcube_bins_remove().
- *  - Whole groups are taken and freed too, for folios of several pages: the
- *    levels tell at once that a container has none, and the bitmap where a group
- *    of the color is, see mcube_bins_take_groups().
+ *  - Whole groups are taken and freed too, for folios of several pages: levels tell
+ *    if a container has any, the bitmap where, see mcube_bins_take_groups().
  *  - Frames enter the bins only when a downward search needs them.  Frames of a
  *    container that serves only hints are unbinned: they are in the bitmap
  *    alone, and the wholly free groups of each size are counted.
- *  - A bitmap tells whether a group is free, one word for groups of up to 64
- *    frames.  So freeing touches no frame but the freed frame and the slots.
- *  - Frames that share DRAM rows may be kept together, as clusters: then clusters
- *    are what is spread.
+ *  - A bitmap tells whether a group is free.  So freeing touches no frame but the freed
+ *    frame and the slots.
+ *  - Frames that share DRAM rows may be kept together, as clusters, which are spread.
  *  - The order in which a fresh container is filled can be chosen.  In
  *    ascending order, as in the paper, the first frames of a container differ
  *    only in their highest address bits.  On XOR-mapped memory these frames
@@ -115,6 +113,8 @@ static bool group_free(const unsigned long *free, unsigned int level,
 }
 
 #define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
+/* So many words before a frame that was found, other colors may have frames still. */
+#define BACK		4U
 
 /**
  * mcube_bins_ascent() - the level that a frame reaches
@@ -379,17 +379,17 @@ int mcube_bins_take(struct mcube_bins *b)
  * @sel: bitmap of 2^order bits: the frames allowed.
  * @sel2: a second bitmap that must allow the frame too, or NULL.
  *
- * Continues where the last frame was found, as the frames before it are mostly
- * taken.  The level of a frame does not matter: where the lowest page bit takes
- * part in the color, as in any cache index, frames of one color are never
- * buddies, and the level tells only which group is split.
+ * Begins BACK words before the last frame that was found, as frames before are mostly taken.
+ * So calls for all colors in turn use up words in about ascending order, and memory that
+ * hops is even in address bits that no color has, those of a smaller cache or of a row.
+ * The level of a frame does not matter, as frames of one color are hardly ever buddies.
  *
  * Return: the frame, or -1 if no frame of the selection is free.
  */
 int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 			 const unsigned long *sel2)
 {
-	unsigned int words = BITS_TO_LONGS(1U << b->order), i = b->word, left;
+	unsigned int i = b->word - min(b->word, BACK), words = BITS_TO_LONGS(1U << b->order), left;
 
 	for (left = words; left; left--) {
 		unsigned long word = b->free[i] & sel[i];
