@@ -212,5 +212,6 @@ void mcube_srm_reclaim_stop(void);
 /* lend.c */
 void mcube_srm_lend_start(struct mcube_policy *p);
 void mcube_srm_lend_stop(void);
+void mcube_srm_lend_hurry(void);
 
 #endif /* _MM_MCUBE_SRM_INTERNAL_H */

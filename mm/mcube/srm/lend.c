@@ -16,7 +16,8 @@
  *   +-------------------------------+------------------------------------> time
  *     tick  tick  tick  tick  tick    tick  tick
  *
- * Each second a tick asks whether something streams:
+ * A tick asks whether something streams, each second, and when a stream has dealt its first
+ * segments while the colors are lent:
  *
  *   Pages of segments, and pages of files that are read from their start, cached or
  *   not.  Counters tell both.  A read of a file that hops is no stream.  A read counts
@@ -44,6 +45,7 @@
 #include <linux/atomic.h>
 #include <linux/gcd.h>
 #include <linux/gfp.h>
+#include <linux/jiffies.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/math.h>
@@ -74,6 +76,9 @@
 #define PAGES_PER_SECOND	4096U
 #define ROUND			64U
 
+/* While colors are lent, the counters are added up so often at most. */
+#define HURRY_DELAY	(HZ / 50)
+
 /* Frames that the work item looks at before it sleeps for a moment. */
 #define LOOK_MAX	65536UL
 #define LOOK_DELAY	(HZ / 16)
@@ -90,6 +95,9 @@ static DEFINE_MCUBE_RECOLOR_BUDGET(budget);
 static struct mcube_lend known;
 static struct mcube_policy *policy;
 static bool was_lent;
+
+/* When mcube_srm_lend_hurry() may look again; written without a lock. */
+static unsigned long look_at;
 
 /* Of the tick: how often frames were sampled, so that each sample has other frames. */
 static unsigned long samples;
@@ -230,6 +238,25 @@ static void tick_work_fn(struct work_struct *work)
 	mcube_policy_unlock();
 }
 
+/**
+ * mcube_srm_lend_hurry() - a segment begins, or a file is read from its start
+ *
+ * Memory that programs take in the first second of a stream would lie in its colors until
+ * it is moved.  So if something streams while the colors are lent, the tick comes at once.
+ *
+ * Context: any, the policy on.
+ */
+void mcube_srm_lend_hurry(void)
+{
+	unsigned long now = jiffies;
+
+	if (likely(!mcube_reserve_lent()) || time_before(now, READ_ONCE(look_at)))
+		return;
+	WRITE_ONCE(look_at, now + HURRY_DELAY);
+	if (mcube_lend_streams(&known, pages_of_streams()))
+		mod_delayed_work(system_unbound_wq, &tick_work, 0);
+}
+
 /* A folio of several pages has several colors wherever it lies. */
 static bool isolate_memory(unsigned long pfn, struct list_head *list)
 {
@@ -313,6 +340,7 @@ void mcube_srm_lend_start(struct mcube_policy *p)
 {
 	policy = p;
 	mcube_lend_init(&known, pages_of_streams());
+	WRITE_ONCE(look_at, jiffies);
 	mcube_reserve_lend(p, seconds_to_lend());
 	was_lent = mcube_reserve_lent();
 	/* The work item that moves memory was stopped, and is not queued yet. */

@@ -9,6 +9,7 @@
 #ifndef _MM_MCUBE_SRM_LEND_H
 #define _MM_MCUBE_SRM_LEND_H
 
+#include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/types.h>
 
@@ -81,7 +82,20 @@ static inline bool mcube_lend_mapped(const struct mcube_lend_sample *s, unsigned
 }
 
 /**
- * mcube_lend_tick() - a second has passed
+ * mcube_lend_streams() - has something streamed since the last tick?
+ * @l: what is known.
+ * @pages: pages of files up to now.
+ *
+ * Return: true if MCUBE_LEND_STREAM pages or more have come.
+ */
+static inline bool mcube_lend_streams(const struct mcube_lend *l, unsigned long pages)
+{
+	/* Pages that were allocated ahead and not used are taken back. */
+	return (long)(pages - READ_ONCE(l->pages)) >= (long)MCUBE_LEND_STREAM;
+}
+
+/**
+ * mcube_lend_tick() - a second has passed, or less if something streams
  * @l: what is known; updated.
  * @pages: pages of files up to now.
  * @mapped: whether streams are mapped, see mcube_lend_mapped().
@@ -92,12 +106,11 @@ static inline bool mcube_lend_mapped(const struct mcube_lend_sample *s, unsigned
 static inline bool mcube_lend_tick(struct mcube_lend *l, unsigned long pages, bool mapped,
 				   unsigned int after)
 {
-	/* Pages that were allocated ahead and not used are taken back. */
-	if (mapped || (long)(pages - l->pages) >= (long)MCUBE_LEND_STREAM)
+	if (mapped || mcube_lend_streams(l, pages))
 		l->quiet = 0;
 	else if (l->quiet < UINT_MAX)
 		l->quiet++;
-	l->pages = pages;
+	WRITE_ONCE(l->pages, pages);
 	return after && l->quiet >= after;
 }
 

@@ -97,6 +97,7 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	current->mcube_reuse_clock = now + pages;
 	if (!mcube_reuse_spreads(old, MCUBE_ADVICE_NONE))
 		mcube_srm_count(MCUBE_SRM_READ, pages);
+	mcube_srm_lend_hurry();
 	if (pages > limit) {
 		if (mcube_reuse_times(old))
 			cmpxchg(&mapping->mcube_reuse, old, mcube_reuse_forget(old));

@@ -218,6 +218,7 @@ unsigned int mcube_srm_select(unsigned int tl, gfp_t gfp)
 	if (lacking)
 		request_frames(zone, gfp, next, lacking);
 	mcube_srm_count(MCUBE_SRM_SEGMENTS, 1);
+	mcube_srm_lend_hurry();
 	trace_mcube_srm_segment(group, mcube_color_group_color(&mcube_srm_groups,
 							       group, 0));
 	return group;

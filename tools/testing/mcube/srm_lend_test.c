@@ -15,6 +15,9 @@ TEST(lent_until_something_streams)
 
 	mcube_lend_init(&l, 500);
 	EXPECT_TRUE(mcube_lend_tick(&l, 500, false, AFTER));
+	EXPECT_FALSE(mcube_lend_streams(&l, 500 + MCUBE_LEND_STREAM - 1));
+	EXPECT_TRUE(mcube_lend_streams(&l, 500 + MCUBE_LEND_STREAM));
+	EXPECT_FALSE(mcube_lend_streams(&l, 400));
 	EXPECT_TRUE(mcube_lend_tick(&l, 500 + MCUBE_LEND_STREAM - 1, false, AFTER));
 	EXPECT_FALSE(mcube_lend_tick(&l, 499 + 2 * MCUBE_LEND_STREAM, false, AFTER));
 	for (i = 1; i < AFTER; i++)

@@ -18,6 +18,7 @@
 #define LENT		(MEMORY / SRM_COLORS * 3 / 4)
 /* Page tables are not movable, and a page or two may come another way. */
 #define STRAYS		4UL
+#define ROUNDS		6
 
 FIXTURE(srm_lend) {
 	struct srm_setup setup;
@@ -112,6 +113,27 @@ TEST_F_TIMEOUT(srm_lend, a_stream_ends_it, 120)
 	munmap(self->memory, MEMORY * PAGE_SIZE_);
 	touch(self);
 	EXPECT_LE((long)LENT, reserved(self));
+}
+
+/*
+ * Memory that is taken right after a stream lies outside of its color: nobody waits for the
+ * tick, which comes once a second.  The work item may be late now and then.
+ */
+TEST_F_TIMEOUT(srm_lend, it_ends_before_the_tick, 240)
+{
+	int round, soon = 0;
+
+	for (round = 0; round < ROUNDS; round++) {
+		ASSERT_TRUE(becomes("lent", 1));
+		srm_forget_files();
+		ASSERT_EQ(0, srm_read_file(self->setup.file, SRM_PAGES_MAX));
+		touch(self);
+		ASSERT_NE(NULL, self->memory);
+		soon += reserved(self) <= (long)STRAYS;
+		munmap(self->memory, MEMORY * PAGE_SIZE_);
+	}
+	TH_LOG("in %d of %d rounds", soon, ROUNDS);
+	EXPECT_LE(ROUNDS - 2, soon);
 }
 
 /*

@@ -136,6 +136,8 @@ static long reads_of(struct __test_metadata *_metadata, const char *on,
 	job->reads = mmap(NULL, PAGE_SIZE_, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	EXPECT_NE(MAP_FAILED, job->reads);
+	/* To free the blocks of files that were removed, the journal would read bitmaps later. */
+	sync();
 	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "3"));
 	EXPECT_EQ(0, mcube_write(MCUBE_UBM "enabled", on));
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, run, job));
