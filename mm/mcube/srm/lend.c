@@ -16,8 +16,8 @@
  *   +-------------------------------+------------------------------------> time
  *     tick  tick  tick  tick  tick    tick  tick
  *
- * A tick asks whether something streams, each second, and when a stream has dealt its first
- * segments while the colors are lent:
+ * A tick asks whether something streams, each second, and when the first segments of a stream
+ * begin while the colors are lent:
  *
  *   Pages of segments, and pages of files that are read from their start, cached or
  *   not.  Counters tell both.  A read of a file that hops is no stream.  A read counts

@@ -49,7 +49,6 @@ class GroupsTest(unittest.TestCase):
         self.assertEqual(m3.command(quick, "canneal", 4, 8 << 20),
                          "/guest/shapes -t 4 -r 1 canneal > /results/canneal.4")
 
-
     def test_in_step(self):
         """Loads in step have two threads at least, and alone have more than eight."""
         args = options()
