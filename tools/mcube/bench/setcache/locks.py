@@ -21,7 +21,7 @@ from .places import PLACES, fill, setup
 PAGES_OF_A_MIB = 256
 PLACES_HERE = ("ext4", "null_blk")
 # Names of the classes of locks: the argument of spin_lock_init().
-SETS = {"&slot[i].lock"}
+SETS = {"&new->slot[i].lock"}
 CLASSES = SETS | {"&zone->lock", "&pcp->lock", "&lruvec->lru_lock", "&xa->xa_lock",
                   "&lru->node[i].lock", "&(&n->list_lock)->rlock"}
 # Column: place among the numbers of a line of /proc/lock_stat.
@@ -53,6 +53,9 @@ echo 48M > /sys/fs/cgroup/fio/memory.max
         raise Failure(f"{title}: {result.why()}\n{result.output[-800:]}",
                       f"console: {result.console}")
     out[place] = counters(result.output)
+    if not SETS & set(out[place].get(("setcache", "miss"), ())):
+        raise Failure(f"{title}: no lock {', '.join(SETS)} was counted",
+                      "look how drivers/mcube/setcache initializes the locks of sets")
 
 
 def counters(output):
