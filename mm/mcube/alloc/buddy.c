@@ -224,13 +224,14 @@ static void set_type(struct page *page, unsigned int size, int migratetype)
 
 /*
  * __isolate_free_page() makes a pageblock movable when half of the pageblock or
- * more is taken, unless the type of the pageblock merges with no other type.
+ * more is taken, and walks through all of its pages for that, unless the type of the
+ * pageblock merges with no other type.
  */
 static bool isolate(struct page *page, unsigned int size, int migratetype)
 {
 	bool done;
 
-	if (migratetype == MIGRATE_MOVABLE || size < pageblock_order - 1)
+	if (size < pageblock_order - 1)
 		return __isolate_free_page(page, size);
 	set_type(page, size, MIGRATE_MCUBE);
 	done = __isolate_free_page(page, size);
@@ -250,7 +251,7 @@ static struct page *claim(struct search *s)
 	if (!page)
 		return NULL;
 	at = find_in(page_to_pfn(page), pageblock_order, s->order, s->hint);
-	if (at < 0 || !__isolate_free_page(page, --s->size))
+	if (at < 0 || !isolate(page, --s->size, MIGRATE_MOVABLE))
 		return NULL;
 	while (s->size > pageblock_order) {
 		s->size--;

@@ -24,13 +24,15 @@
  * one cached page of the file.  While that page is locked and still belongs to
  * a file, the file cannot go away.  When the page has been truncated, or the file
  * system unmounted, the request is over.  This page cannot be moved while the
- * request holds it, so it is moved last.
+ * request holds it, so it is moved last.  Where another task has locked the page, other
+ * requests go on; the work item sleeps only if all requests wait for such a page.
  *
  * Mapped pages stay: to move them costs all processes that have mapped them.  A
  * page whose neighbours have other colors is well placed already.
  */
 
 #include <linux/cred.h>
+#include <linux/jiffies.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/mcube_map.h>
@@ -78,7 +80,8 @@ static unsigned int grant(unsigned int want)
  * @next: page index to go on with.
  * @last: last page index of the file.
  * @gfp: where pages of the file may lie; 0 before the first turn.
- * @tries: turns in a row in which @folio was locked.
+ * @tries: times in a row, TRY_DELAY apart, at which @folio was locked.
+ * @retry: when the next time counts, in jiffies.
  */
 struct request {
 	struct list_head node;
@@ -88,6 +91,7 @@ struct request {
 	pgoff_t last;
 	gfp_t gfp;
 	unsigned int tries;
+	unsigned long retry;
 };
 
 static void spread_work_fn(struct work_struct *work);
@@ -126,6 +130,19 @@ static bool lies_in_segment(const struct mcube_dim *dim,
 }
 
 /*
+ * The page of a request is locked.
+ * Return: false if it was for so long that the request is given up.
+ */
+static bool may_wait(struct request *r)
+{
+	if (time_after_eq(jiffies, r->retry)) {
+		r->retry = jiffies + TRY_DELAY;
+		r->tries++;
+	}
+	return r->tries < TRIES_MAX;
+}
+
+/*
  * The next cached pages of a file, referenced.
  * Return: false if there are none, or if the file has gone; true without pages
  * if the next turn may find some.
@@ -135,7 +152,7 @@ static bool get_pages(struct request *r, struct folio_batch *batch)
 	struct address_space *mapping;
 
 	if (!folio_trylock(r->folio))
-		return ++r->tries < TRIES_MAX;
+		return may_wait(r);
 	r->tries = 0;
 	mapping = r->folio->mapping;
 	if (mapping) {
@@ -210,19 +227,24 @@ static struct request *first_request(void)
 	return r;
 }
 
-/* It is the turn of the next request; a request that is done leaves. */
-static void next_turn(struct request *r, bool more)
+/* It is the turn of the next request; a request that is done leaves.  Return: requests left. */
+static unsigned int next_turn(struct request *r, bool more)
 {
+	unsigned int nr;
+
 	scoped_guard(spinlock, &queue_lock) {
 		if (more)
 			list_move_tail(&r->node, &queue);
 		else
 			list_del(&r->node);
+		nr = list_count_nodes(&queue);
 	}
+	return nr;
 }
 
 static void spread_work_fn(struct work_struct *work)
 {
+	unsigned int waiting = 0, nr;
 	struct mcube_map_info info;
 	bool on, more, locked;
 	struct request *r;
@@ -230,16 +252,18 @@ static void spread_work_fn(struct work_struct *work)
 	mcube_map_info(&info);
 	while ((r = first_request())) {
 		on = static_branch_likely(&mcube_srm_key);
-		if (on && grant(PAGEVEC_SIZE) < PAGEVEC_SIZE) {
+		/* A request that waits takes nothing of the budget. */
+		locked = folio_test_locked(r->folio);
+		if (on && !locked && grant(PAGEVEC_SIZE) < PAGEVEC_SIZE) {
 			queue_delayed_work(system_unbound_wq, &spread_work, HZ);
 			return;
 		}
-		more = on && move_some(r, &info.map.color);
-		locked = more && r->tries;
-		next_turn(r, more);
+		more = on && (locked ? may_wait(r) : move_some(r, &info.map.color));
+		waiting = more && locked ? waiting + 1 : 0;
+		nr = next_turn(r, more);
 		if (!more)
 			end_request(r, &info.map.color, on);
-		if (locked) {
+		if (waiting && waiting >= nr) {
 			queue_delayed_work(system_unbound_wq, &spread_work, TRY_DELAY);
 			return;
 		}
@@ -299,6 +323,7 @@ bool mcube_srm_spread(struct address_space *mapping, pgoff_t pages)
 	if (r) {
 		/* Stacked file systems and servers read with other credentials. */
 		r->uid = task_uid(current);
+		r->retry = jiffies;
 		r->folio = folio;
 		r->last = pages - 1;
 		/* Pages read just now wait in this CPU's batch for the LRU lists. */

@@ -32,18 +32,14 @@
 #include "../alloc/color_stat.h"
 #include "../alloc/internal.h"
 #include "../alloc/policy.h"
-#include "../srm/internal.h"
 #include "../srm/segment.h"
-#include "alloc-fixture.h"
+#include "srm-fixture.h"
 
 #define PAGES	3000
 
 struct srm_test {
 	struct mcube_color_selector selector;
-	struct alloc_fixture fixture;
-	bool srm;
-	unsigned int reserve;
-	unsigned int lend;
+	struct srm_fixture fixture;
 	struct page *page[PAGES];
 	unsigned int nr;
 };
@@ -61,11 +57,7 @@ static int srm_test_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	test->priv = t;
-	t->srm = mcube_srm_enabled();
-	t->reserve = mcube_srm_config.reserve;
-	t->lend = mcube_srm_config.lend;
-	WRITE_ONCE(mcube_srm_config.lend, 0);
-	return alloc_fixture_init(&t->fixture);
+	return srm_fixture_init(&t->fixture);
 }
 
 static void srm_test_exit(struct kunit *test)
@@ -75,12 +67,7 @@ static void srm_test_exit(struct kunit *test)
 	if (!t)
 		return;
 	free_pages_of(t);
-	mcube_alloc_enable(false);
-	mcube_srm_set_reserve(t->reserve);
-	WRITE_ONCE(mcube_srm_config.lend, t->lend);
-	alloc_fixture_exit(&t->fixture);
-	if (t->srm)
-		mcube_srm_enable(true);
+	srm_fixture_exit(&t->fixture);
 	kvfree(t);
 }
 
@@ -508,7 +495,7 @@ static void batches_have_a_limit_together(struct kunit *test)
 static void a_miss_goes_on_with_another_color(struct kunit *test)
 {
 	struct file *file = shmem_kernel_file_setup("mcube-kunit", ROW * PAGE_SIZE, 0);
-	unsigned int order = mcube_srm_config.group_order, group[2], color[2], i;
+	unsigned int group[2], color[2], i;
 	struct mcube_srm_choice c = { 0 };
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
@@ -522,8 +509,6 @@ static void a_miss_goes_on_with_another_color(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, group[0], group[1]);
 	KUNIT_EXPECT_NE(test, color[0], color[1]);
-	mcube_srm_enable(false);
-	mcube_srm_set_group_order(order);
 	fput(file);
 }
 

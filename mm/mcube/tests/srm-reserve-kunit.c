@@ -24,50 +24,23 @@
 #include "../alloc/color_stat.h"
 #include "../alloc/internal.h"
 #include "../alloc/policy.h"
-#include "../srm/internal.h"
 #include "../srm/segment.h"
-#include "alloc-fixture.h"
-
-struct reserve_test {
-	struct alloc_fixture fixture;
-	bool srm;
-	unsigned int reserve;
-	unsigned int lend;
-	bool hop;
-	unsigned int group_order;
-};
+#include "srm-fixture.h"
 
 static int reserve_test_init(struct kunit *test)
 {
-	struct reserve_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct srm_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
-	if (!t)
+	if (!f)
 		return -ENOMEM;
-	test->priv = t;
-	t->srm = mcube_srm_enabled();
-	t->reserve = mcube_srm_config.reserve;
-	t->lend = mcube_srm_config.lend;
-	t->hop = mcube_srm_config.vm_hop;
-	WRITE_ONCE(mcube_srm_config.lend, 0);
-	mcube_srm_set_hop(true);
-	t->group_order = mcube_srm_config.group_order;
-	return alloc_fixture_init(&t->fixture);
+	test->priv = f;
+	return srm_fixture_init(f);
 }
 
 static void reserve_test_exit(struct kunit *test)
 {
-	struct reserve_test *t = test->priv;
-
-	if (!t)
-		return;
-	mcube_alloc_enable(false);
-	mcube_srm_set_reserve(t->reserve);
-	WRITE_ONCE(mcube_srm_config.lend, t->lend);
-	mcube_srm_set_hop(t->hop);
-	mcube_srm_set_group_order(t->group_order);
-	alloc_fixture_exit(&t->fixture);
-	if (t->srm)
-		mcube_srm_enable(true);
+	if (test->priv)
+		srm_fixture_exit(test->priv);
 }
 
 static void start_other(const struct mcube_map *map)
