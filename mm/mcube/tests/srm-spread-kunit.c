@@ -62,7 +62,7 @@ static struct file *make_file(struct kunit *test)
 	return file;
 }
 
-struct user {
+struct spread_user {
 	struct address_space *mapping;
 	struct completion done;
 	kuid_t uid;
@@ -72,7 +72,7 @@ struct user {
 /* A task of a user that has read a file again and again. */
 static int reader(void *arg)
 {
-	struct user *user = arg;
+	struct spread_user *user = arg;
 	struct cred *cred = prepare_creds();
 
 	if (cred) {
@@ -86,7 +86,7 @@ static int reader(void *arg)
 
 static bool spread_as(unsigned int uid, struct file *file)
 {
-	struct user user = { .mapping = file->f_mapping, .uid = KUIDT_INIT(uid) };
+	struct spread_user user = { .mapping = file->f_mapping, .uid = KUIDT_INIT(uid) };
 
 	init_completion(&user.done);
 	if (kernel_thread(reader, &user, "mcube-reader", SIGCHLD) < 0)
