@@ -111,8 +111,8 @@ static void a_locked_page_delays_no_other_file(struct kunit *test)
 	recolored = mcube_srm_stat(MCUBE_SRM_RECOLORED);
 	KUNIT_EXPECT_TRUE(test, spread_as(1001, held));
 	KUNIT_EXPECT_TRUE(test, spread_as(1002, other));
-	for (i = 0; i < 3000 && mcube_srm_stat(MCUBE_SRM_RECOLORED) - recolored < PAGES / 2; i++)
-		msleep(10);
+	for (i = 0; i < 1500 && mcube_srm_stat(MCUBE_SRM_RECOLORED) - recolored < PAGES / 2; i++)
+		msleep(20);
 	KUNIT_EXPECT_LE(test, PAGES / 2, mcube_srm_stat(MCUBE_SRM_RECOLORED) - recolored);
 	/* The request for the locked page is there still. */
 	KUNIT_EXPECT_LT(test, refs, folio_ref_count(folio));
