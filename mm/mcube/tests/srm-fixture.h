@@ -7,6 +7,9 @@
 #ifndef _MM_MCUBE_TESTS_SRM_FIXTURE_H
 #define _MM_MCUBE_TESTS_SRM_FIXTURE_H
 
+#include <kunit/test.h>
+#include <linux/gfp.h>
+
 #include "../srm/internal.h"
 #include "alloc-fixture.h"
 
@@ -48,6 +51,23 @@ static inline void srm_fixture_exit(const struct srm_fixture *f)
 	alloc_fixture_exit(&f->alloc);
 	if (f->enabled)
 		mcube_srm_enable(true);
+}
+
+/* For suites that need nothing else: the fixture is the test's private data. */
+static inline int srm_fixture_test_init(struct kunit *test)
+{
+	struct srm_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	if (!f)
+		return -ENOMEM;
+	test->priv = f;
+	return srm_fixture_init(f);
+}
+
+static inline void srm_fixture_test_exit(struct kunit *test)
+{
+	if (test->priv)
+		srm_fixture_exit(test->priv);
 }
 
 #endif /* _MM_MCUBE_TESTS_SRM_FIXTURE_H */

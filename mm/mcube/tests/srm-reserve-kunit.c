@@ -27,22 +27,6 @@
 #include "../srm/segment.h"
 #include "srm-fixture.h"
 
-static int reserve_test_init(struct kunit *test)
-{
-	struct srm_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-
-	if (!f)
-		return -ENOMEM;
-	test->priv = f;
-	return srm_fixture_init(f);
-}
-
-static void reserve_test_exit(struct kunit *test)
-{
-	if (test->priv)
-		srm_fixture_exit(test->priv);
-}
-
 static void start_other(const struct mcube_map *map)
 {
 }
@@ -248,8 +232,8 @@ static struct kunit_case reserve_cases[] = {
 
 static struct kunit_suite reserve_suite = {
 	.name = "mcube-srm-reserve",
-	.init = reserve_test_init,
-	.exit = reserve_test_exit,
+	.init = srm_fixture_test_init,
+	.exit = srm_fixture_test_exit,
 	.test_cases = reserve_cases,
 };
 

@@ -27,22 +27,6 @@
 /* More than a request gets while another is given up. */
 #define PAGES	1024U
 
-static int spread_test_init(struct kunit *test)
-{
-	struct srm_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-
-	if (!f)
-		return -ENOMEM;
-	test->priv = f;
-	return srm_fixture_init(f);
-}
-
-static void spread_test_exit(struct kunit *test)
-{
-	if (test->priv)
-		srm_fixture_exit(test->priv);
-}
-
 /* A file whose pages are cached, in segments. */
 static struct file *make_file(struct kunit *test)
 {
@@ -131,8 +115,8 @@ static struct kunit_case spread_cases[] = {
 
 static struct kunit_suite spread_suite = {
 	.name = "mcube-srm-spread",
-	.init = spread_test_init,
-	.exit = spread_test_exit,
+	.init = srm_fixture_test_init,
+	.exit = srm_fixture_test_exit,
 	.test_cases = spread_cases,
 };
 
