@@ -3,11 +3,13 @@
 """What a page fault and a free cost, in instructions.
 
 A small program in the guest (tools/mcube/guest/faultcost.c) faults and unmaps
-anonymous pages. Each of four variants has a machine of its own (icount.py):
+anonymous pages. Each variant has a machine of its own (icount.py):
 
     unpatched   the kernel without the series
     off         the kernel with the series, the mcube allocator never switched on
     on          the mcube allocator on, fill_order=shuffle
+    clusters    the same, and eight neighbouring pages stay together (cluster_order=3)
+    auto        the mcube allocator on, fill_order=auto
     colored     the mcube allocator on, the program under a color hint
 
 QEMU counts a rep string instruction once per iteration, hardware counts it once.
@@ -32,13 +34,16 @@ from lib import ui
 from mcube_cmd.term import print_table
 
 COLOR = 3
+AUTO = f"{lab.SET_MAP}echo auto > {lab.ALLOC}/fill_order; echo 1 > {lab.ALLOC}/enabled"
 VARIANTS = {
     "unpatched": ("base", "", ""),
     "off": ("test", "", ""),
     "on": ("test", icount.ON, ""),
+    "clusters": ("test", f"echo 3 > {lab.ALLOC}/cluster_order; {icount.ON}", ""),
+    "auto": ("test", AUTO, ""),
     "colored": ("test", icount.ON, f"-H color={COLOR}"),
 }
-TARGETS = {"off_ratio": 1.002, "on_ratio": 1.05}
+TARGETS = {"off_ratio": 1.002, "on_ratio": 1.05, "clusters_ratio": 1.05, "auto_ratio": 1.05}
 
 
 def measure(name, args, again=""):
