@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dev"))
 
 # pylint: disable=wrong-import-position
+import guests  # noqa: E402
 from lib import ui  # noqa: E402
 from lib.ui import BUILD, ROOT, Failure  # noqa: E402
 from mcube_cmd import picture as drawing  # noqa: E402
@@ -41,9 +42,7 @@ echo '{BANK_MAP}' > {MAP}/bank_map
 
 def guest_tool(name):
     """Build a program of tools/mcube/guest/ and return its path."""
-    out = BUILD / "guest-tools"
-    ui.sh("make", "-s", "-C", ROOT / "tools/mcube/guest", f"O={out}", out / name)
-    return out / name
+    return guests.program(name)
 
 
 def commit():

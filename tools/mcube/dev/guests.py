@@ -44,6 +44,18 @@ def module(root, room, flavor="test"):
               f"lib/modules/mcube_{room}.ko")
 
 
+def program(name):
+    """Build a program of tools/mcube/guest/; returns its path.
+
+    Guests begin side by side.  Without the lock a guest could take a program that is being
+    linked for another guest.
+    """
+    out = BUILD / "guest-tools"
+    with ui.lock("guest-tools"):
+        ui.sh("make", "-s", "-C", ROOT / "tools/mcube/guest", f"O={out}", out / name)
+    return out / name
+
+
 def boot():
     """Boot to a shell in under ten seconds, the fastest of some boots on a busy host."""
     for _ in range(BOOTS):

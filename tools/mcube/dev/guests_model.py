@@ -17,7 +17,7 @@ import guests
 import guests_kselftest
 from lib import ktap, ui
 from lib.modelled import Model
-from lib.ui import BUILD, ROOT, say
+from lib.ui import ROOT, say
 from qemu import Guest, image
 
 PERF = ROOT / "tools/testing/mcube/sim_perf.sh"
@@ -25,10 +25,8 @@ PERF = ROOT / "tools/testing/mcube/sim_perf.sh"
 
 def model_guest(script, name, icount=False, keys=None):
     """Run a script with mcube-model on the small modelled machine, with changed keys."""
-    out = BUILD / "guest-tools"
-    ui.sh("make", "-s", "-C", ROOT / "tools/mcube/guest", f"O={out}", out / "mcube-model")
     guest = Guest(image(), smp=2, mem="1G", model=Model("small", keys), icount=icount)
-    guest.root.file(out / "mcube-model", "/guest/mcube-model")
+    guest.root.file(guests.program("mcube-model"), "/guest/mcube-model")
     return guest.run(script, name, timeout=600)
 
 

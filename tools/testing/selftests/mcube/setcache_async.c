@@ -165,7 +165,7 @@ TEST_F_TIMEOUT(setcache_async, dropped_all_the_time, 60)
 	unsigned int round;
 	pid_t pid;
 
-	/* The first write to a page that is shared with a child faults, and the read starts anew. */
+	/* The first write to a page that a child shares faults, and the read begins anew. */
 	ASSERT_EQ(0, madvise(self->buf, DEPTH * PAGE_SIZE_, MADV_DONTFORK));
 	pid = fork();
 	if (!pid) {
