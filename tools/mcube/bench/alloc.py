@@ -34,13 +34,12 @@ from lib import ui
 from mcube_cmd.term import print_table
 
 COLOR = 3
-AUTO = f"{lab.SET_MAP}echo auto > {lab.ALLOC}/fill_order; echo 1 > {lab.ALLOC}/enabled"
 VARIANTS = {
     "unpatched": ("base", "", ""),
     "off": ("test", "", ""),
     "on": ("test", icount.ON, ""),
     "clusters": ("test", f"echo 3 > {lab.ALLOC}/cluster_order; {icount.ON}", ""),
-    "auto": ("test", AUTO, ""),
+    "auto": ("test", icount.switch_on("auto"), ""),
     "colored": ("test", icount.ON, f"-H color={COLOR}"),
 }
 TARGETS = {"off_ratio": 1.002, "on_ratio": 1.05, "clusters_ratio": 1.05, "auto_ratio": 1.05}

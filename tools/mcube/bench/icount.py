@@ -23,8 +23,15 @@ from lab import ALLOC, Failure
 from lib import ui
 from qemu import Guest, image
 
-ON = f"{lab.SET_MAP}echo shuffle > {ALLOC}/fill_order; echo 1 > {ALLOC}/enabled"
 KIND = "instructions (simulated: QEMU TCG -icount shift=0)"
+
+
+def switch_on(order):
+    """Lines that switch the mcube allocator on with a fill order."""
+    return f"{lab.SET_MAP}echo {order} > {ALLOC}/fill_order; echo 1 > {ALLOC}/enabled"
+
+
+ON = switch_on("shuffle")
 
 
 def parser(doc, rounds):

@@ -53,8 +53,8 @@ TORTURES = ("setcache_torture", "setcache_fsx", "setcache_dm", "setcache_faults"
             "setcache_async", "setcache_life", "setcache_numa", "rocs_move", "rocs_life",
             "rocs_pick", "rocs_module")
 TORTURE_ENV = {"MCUBE_SETCACHE_READS": 100000, "MCUBE_SETCACHE_OPS": 20000}
-# Not these: they prove that the load finds a missing hook within the reads of some 150 s, and the
-# debug kernel has a tenth of the reads.
+# The negative controls stay out.  They prove that the load finds a missing hook within 150 s, and
+# the debug kernel has a tenth of the reads in that time.
 CONTROLS = "setcache_control.*"
 # Cases that get a guest of their own: EACH case of a test, or for each pattern the
 # cases that match the pattern together. All other cases of a test share a guest. The
