@@ -69,7 +69,7 @@ static __always_inline struct page *take_any(struct mcube_zone *mz,
 		}
 		/* Disowned in the meantime: the CPU went offline. */
 		if (unlikely(c->owner < 0))
-			mcube_container_relist(c);
+			mcube_container_disowned(c);
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	return off < 0 ? NULL : c->bins.base + off;

@@ -49,7 +49,8 @@
  *    alone, and the wholly free groups of each size are counted.
  *  - A bitmap tells whether a group is free.  So freeing touches no frame but the freed
  *    frame and the slots.
- *  - Frames that share DRAM rows may be kept together, as clusters, which are spread.
+ *  - Frames that share DRAM rows may be kept together, as clusters, which are spread.  The
+ *    cluster in use is open: its frames are free, but in no bin and in no free group.
  *  - The order in which a fresh container is filled can be chosen.  In
  *    ascending order, as in the paper, the first frames of a container differ
  *    only in their highest address bits.  On XOR-mapped memory these frames
@@ -85,36 +86,28 @@
  * The slot is written when the group becomes free and is not cleared later: a
  * reader checks that the named frame is free and that its level is sufficient.
  */
-static unsigned long *rep_slot(struct mcube_bins *b, unsigned int level,
-			       unsigned int off)
+static unsigned long *rep_slot(struct mcube_bins *b, unsigned int level, unsigned int off)
 {
 	unsigned int first = off & ~((1U << level) - 1);
 
 	return &b->base[first + (1U << (level - 1))].index;
 }
 
-/* Is the aligned group of 2^level frames around @off wholly free? */
-static bool group_free(const unsigned long *free, unsigned int level,
-		       unsigned int off)
+#define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
+/* So many words before a frame that was found, other colors may have frames still. */
+#define BACK		4U
+
+/* Is the aligned group of 2^level frames around @off, words of @free, wholly free? */
+static bool words_free(const unsigned long *free, unsigned int level, unsigned int off)
 {
-	unsigned int first = off & ~((1U << level) - 1);
-	const unsigned long *word = free + BIT_WORD(first);
-	unsigned int n = 1U << level;
+	const unsigned long *word = free + BIT_WORD(off >> level << level);
+	unsigned int n;
 
-	if (n < BITS_PER_LONG) {
-		unsigned long mask = BIT(n) - 1;
-
-		return ((*word >> (first % BITS_PER_LONG)) & mask) == mask;
-	}
-	for (n /= BITS_PER_LONG; n; n--, word++)
+	for (n = 1U << (level - WORD_LEVEL); n; n--, word++)
 		if (*word != ~0UL)
 			return false;
 	return true;
 }
-
-#define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
-/* So many words before a frame that was found, other colors may have frames still. */
-#define BACK		4U
 
 /**
  * mcube_bins_ascent() - the level that a frame reaches
@@ -127,8 +120,7 @@ static bool group_free(const unsigned long *free, unsigned int level,
  *
  * Return: level of the largest free group that contains the frame.
  */
-unsigned int mcube_bins_ascent(const unsigned long *free, unsigned int order,
-			       unsigned int off)
+unsigned int mcube_bins_ascent(const unsigned long *free, unsigned int order, unsigned int off)
 {
 	unsigned long used = ~free[BIT_WORD(off)], below, above;
 	unsigned int bit = off % BITS_PER_LONG, level = WORD_LEVEL;
@@ -141,7 +133,7 @@ unsigned int mcube_bins_ascent(const unsigned long *free, unsigned int order,
 		level = min(level, (unsigned int)__fls(bit ^ __ffs(above)));
 	if (level < WORD_LEVEL)
 		return level;
-	while (level < order && group_free(free, level, off ^ (1U << level)))
+	while (level < order && words_free(free, level, off ^ (1U << level)))
 		level++;
 	return level;
 }
@@ -202,8 +194,7 @@ static void unbinned_add(struct mcube_bins *b, unsigned int order, unsigned int 
 }
 
 /* An unbinned group is about to be taken: what contains it is no longer free. */
-static void unbinned_del(struct mcube_bins *b, unsigned int off,
-			 unsigned int order)
+static void unbinned_del(struct mcube_bins *b, unsigned int off, unsigned int order)
 {
 	unsigned int level = reach(b, off), i;
 
@@ -222,7 +213,6 @@ static void empty_bins(struct mcube_bins *b)
 
 	b->nonempty = 0;
 	b->unbinned = 0;
-	b->open = -1;
 	for (level = 0; level <= b->order; level++)
 		INIT_LIST_HEAD(&b->bin[level]);
 }
@@ -233,13 +223,13 @@ static void empty_bins(struct mcube_bins *b)
  * @base: struct page of the first of 2^@order frames.
  * @order: order of the container, 0..MCUBE_MAX_ORDER.
  */
-void mcube_bins_init(struct mcube_bins *b, struct page *base,
-		     unsigned int order)
+void mcube_bins_init(struct mcube_bins *b, struct page *base, unsigned int order)
 {
 	b->base = base;
 	b->order = order;
 	b->nr_free = 0;
 	b->cluster = 0;
+	b->open_free = 0;
 	b->word = 0;
 	bitmap_zero(b->free, MCUBE_MAX_PAGES);
 	empty_bins(b);
@@ -328,22 +318,34 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 	demote(b, off, level);
 }
 
-static int take_from_cluster(struct mcube_bins *b)
+/*
+ * The cluster of the representative leaves the bins.  No representative is demoted: no
+ * group larger than the representative's is free, and the groups around the cluster that
+ * are as large at most are represented by a frame of the cluster.
+ */
+static noinline void open_cluster(struct mcube_bins *b)
 {
-	unsigned long mask = BIT(1U << b->cluster) - 1, word = 0;
-	struct page *page;
-	unsigned int off;
+	struct page *rep = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
+	unsigned int off = ALIGN_DOWN(rep - b->base, 1L << b->cluster);
+	unsigned long mask = (BIT(1U << b->cluster) - 1) << off % BITS_PER_LONG, left;
 
-	if (b->open >= 0)
-		word = b->free[BIT_WORD(b->open)] >> b->open % BITS_PER_LONG & mask;
-	if (!word) {
-		page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
-		b->open = ALIGN_DOWN(page - b->base, 1L << b->cluster);
-		word = b->free[BIT_WORD(b->open)] >> b->open % BITS_PER_LONG & mask;
+	b->open = BIT_WORD(off);
+	b->open_free = b->free[b->open] & mask;
+	b->free[b->open] &= ~mask;
+	for (left = b->open_free; left; left &= left - 1)
+		bin_del(b, b->open * BITS_PER_LONG + __ffs(left));
+}
+
+/**
+ * mcube_bins_close() - return the frames of the open cluster to the bins
+ * @b: the bins.
+ */
+void mcube_bins_close(struct mcube_bins *b)
+{
+	for (; b->open_free; b->open_free &= b->open_free - 1) {
+		b->nr_free--;
+		mcube_bins_put(b, b->open * BITS_PER_LONG + __ffs(b->open_free));
 	}
-	off = b->open + __ffs(word);
-	mcube_bins_remove(b, off);
-	return off;
 }
 
 /**
@@ -351,8 +353,8 @@ static int take_from_cluster(struct mcube_bins *b)
  * @b: the bins.
  *
  * No group above the one taken is free, so no other frame changes its level.  With
- * clusters, the representative names a cluster, whose free frames are taken in
- * ascending order by this call and the next calls.
+ * clusters, the representative names a cluster.  The cluster's free frames leave the
+ * bins at once, and are what this call and the next calls take, in ascending order.
  *
  * Return: the frame, or -1 if no frame is free or the free frames are unbinned.
  */
@@ -361,14 +363,19 @@ int mcube_bins_take(struct mcube_bins *b)
 	struct page *page;
 	unsigned int off;
 
-	if (!b->nonempty)
+	if (!b->open_free && !b->nonempty)
 		return -1;
-	if (b->cluster)
-		return take_from_cluster(b);
-	page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
-	off = page - b->base;
-	bin_del(b, off);
-	__clear_bit(off, b->free);
+	if (b->cluster) {
+		if (!b->open_free)
+			open_cluster(b);
+		off = b->open * BITS_PER_LONG + __ffs(b->open_free);
+		b->open_free &= b->open_free - 1;
+	} else {
+		page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
+		off = page - b->base;
+		bin_del(b, off);
+		__clear_bit(off, b->free);
+	}
 	b->nr_free--;
 	return off;
 }
@@ -410,8 +417,7 @@ int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 }
 
 /* The first bit of each aligned group of 2^order bits: is any bit set, or all? */
-static __always_inline unsigned long fold(unsigned long word,
-					  unsigned int order, bool any)
+static __always_inline unsigned long fold(unsigned long word, unsigned int order, bool any)
 {
 	unsigned int l;
 
@@ -421,9 +427,8 @@ static __always_inline unsigned long fold(unsigned long word,
 }
 
 /* Groups in word @i, by their first bits, that are free and in the selection. */
-static unsigned long groups_in(const struct mcube_bins *b,
-			       const unsigned long *sel, unsigned int order,
-			       unsigned int i)
+static unsigned long groups_in(const struct mcube_bins *b, const unsigned long *sel,
+			       unsigned int order, unsigned int i)
 {
 	unsigned long word = b->free[i];
 
@@ -459,8 +464,7 @@ bool mcube_bins_has_group(const struct mcube_bins *b, const unsigned long *sel,
  * Take a wholly free group of @n frames from the bins.  Its representative may
  * stand for larger groups too.
  */
-static void remove_group(struct mcube_bins *b, unsigned int first,
-			 unsigned int n)
+static void remove_group(struct mcube_bins *b, unsigned int first, unsigned int n)
 {
 	unsigned int off, top = 0;
 
@@ -486,10 +490,8 @@ static void remove_group(struct mcube_bins *b, unsigned int first,
  *
  * Return: number of groups; fewer than @nr if no more are wholly free.
  */
-unsigned int mcube_bins_take_groups(struct mcube_bins *b,
-				    const unsigned long *sel,
-				    unsigned int order, u16 *first,
-				    unsigned int nr)
+unsigned int mcube_bins_take_groups(struct mcube_bins *b, const unsigned long *sel,
+				    unsigned int order, u16 *first, unsigned int nr)
 {
 	unsigned int words = BITS_TO_LONGS(1U << b->order), i = b->word, left;
 	unsigned int n = 1U << order, got = 0, off;
@@ -530,8 +532,7 @@ unsigned int mcube_bins_take_groups(struct mcube_bins *b,
  *
  * Return: the level of the largest free group that contains the frames.
  */
-unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first,
-				  unsigned int order)
+unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first, unsigned int order)
 {
 	bool unbinned = b->unbinned || !b->nr_free;
 	unsigned int n = 1U << order, i, level;
@@ -635,7 +636,7 @@ static bool worth_sorting(const struct mcube_bins *b, const struct mcube_fill *f
 
 /**
  * mcube_bins_sort() - put the free frames into the bins in the fill order
- * @b: the bins; nothing happens if the bins are as good as they are.
+ * @b: the bins, no cluster open; nothing happens if the bins are as good as they are.
  * @f: fill order, computed for containers of this order.
  * @key: variant of the fill order; 0 for @f itself.
  */
@@ -668,7 +669,7 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 
 /**
  * mcube_bins_drain_group() - take out the lowest maximal free group
- * @b: the bins; only this function may be called afterwards.
+ * @b: the bins, no cluster open; only this function may be called afterwards.
  * @order: set to the group's order.
  *
  * For a container that returns to the buddy lists: clears the level words of
@@ -680,16 +681,14 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order)
 {
 	unsigned int first = find_first_bit(b->free, 1U << b->order);
-	unsigned int level = 0, i;
+	unsigned int level, i;
 
 	if (first == 1U << b->order) {
 		b->nonempty = 0;
 		b->unbinned = 0;
 		return -1;
 	}
-	while (level < b->order && !(first & (1U << level)) &&
-	       group_free(b->free, level, first ^ (1U << level)))
-		level++;
+	level = mcube_bins_ascent(b->free, b->order, first);
 	bitmap_clear(b->free, first, 1U << level);
 	for (i = 0; !b->unbinned && i < 1U << level; i++)
 		b->base[first + i].private = 0;

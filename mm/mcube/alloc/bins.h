@@ -83,14 +83,17 @@ union mcube_bins_groups {
  * struct mcube_bins - the free frames of one container
  * @base: struct page of frame 0; a frame is named by its offset from it.
  * @order: the container has 2^@order frames, at most 2^MCUBE_MAX_ORDER.
- * @nr_free: number of free frames, binned or unbinned.
+ * @nr_free: number of free frames: binned, unbinned or of the open cluster.
  * @nonempty: bit l is set while bin[l] has a frame.
  * @unbinned: 0 if the free frames are in bins.  Otherwise the free frames are
  *            in @free alone, and bit l is set while an aligned group of 2^l
  *            frames is wholly free: all bits up to the largest group's.
  * @cluster: 2^@cluster neighbouring frames leave one after the other, as far as
  *           they are free; at most MCUBE_CLUSTER_MAX.
- * @open: first frame of the cluster that mcube_bins_take() uses up, or -1.
+ * @open: word of @free that has the bits of the open cluster, which mcube_bins_take()
+ *        uses up.
+ * @open_free: bits of the open cluster's frames that are still free, as in the word
+ *             @open; the frames are in no bin, and their bits in @free are clear.
  * @word: word of @free where mcube_bins_take_from() last found a frame.
  * @free: bit per frame, set while the frame is free.
  * @bin: frames by level, head first.  A frame in bin l stands for a wholly
@@ -110,7 +113,8 @@ struct mcube_bins {
 	unsigned long nonempty;
 	unsigned long unbinned;
 	unsigned int cluster;
-	int open;
+	unsigned int open;
+	unsigned long open_free;
 	unsigned int word;
 	DECLARE_BITMAP(free, MCUBE_MAX_PAGES);
 	struct list_head bin[MCUBE_MAX_ORDER + 1];
@@ -132,6 +136,7 @@ void mcube_bins_fill_unbinned(struct mcube_bins *b);
 void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
 unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off);
 int mcube_bins_take(struct mcube_bins *b);
+void mcube_bins_close(struct mcube_bins *b);
 int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 			 const unsigned long *sel2);
 void mcube_bins_remove(struct mcube_bins *b, unsigned int off);
@@ -154,6 +159,19 @@ int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order);
 static inline int mcube_bins_top(const struct mcube_bins *b)
 {
 	return fls_long(b->nonempty | b->unbinned) - 1;
+}
+
+/**
+ * mcube_bins_is_free() - is a frame free?
+ * @b: the bins.
+ * @off: the frame.
+ *
+ * Return: true if so; a guess if the call is not serialised.
+ */
+static inline bool mcube_bins_is_free(const struct mcube_bins *b, unsigned int off)
+{
+	return test_bit(off, b->free) ||
+		(b->open == BIT_WORD(off) && b->open_free & BIT_MASK(off));
 }
 
 /**

@@ -151,8 +151,10 @@ static void count_in(struct mcube_container *c)
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->lock, flags);
-	if (c->active)
+	if (c->active) {
+		mcube_bins_close(&c->bins);
 		__mcube_color_stat_all(c, true);
+	}
 	spin_unlock_irqrestore(&c->lock, flags);
 }
 

@@ -352,8 +352,8 @@ static void disown(struct mcube_container *c, int cpu)
 	spin_lock_irqsave(&c->lock, flags);
 	if (c->active && c->owner == cpu) {
 		c->owner = -1;
+		mcube_container_disowned(c);
 		full = mcube_bins_full(&c->bins);
-		mcube_container_relist(c);
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (full)

@@ -149,17 +149,6 @@ static bool hint_is_single(u32 hint)
 	return mcube_hint_color(hint) < 0 || mcube_hint_bank(hint) < 0;
 }
 
-static void set_exhausted(struct mcube_zone *mz, unsigned int key,
-			  bool exhausted)
-{
-	lockdep_assert_held(&mz->lock);
-	if (exhausted == test_bit(key, mz->exhausted))
-		return;
-	__change_bit(key, mz->exhausted);
-	WRITE_ONCE(mz->nr_exhausted,
-		   exhausted ? mz->nr_exhausted + 1 : mz->nr_exhausted - 1);
-}
-
 /* Does another CPU work in the container?  A guess: c->lock is not held. */
 static bool is_foreign(const struct mcube_container *c)
 {
@@ -227,7 +216,7 @@ static struct mcube_container *search(struct mcube_zone *mz, u32 hint)
 		use(mz, found, key);
 	} else if (single && mz->missed[key] >= mz->nr) {
 		mz->missed[key] = 0;
-		set_exhausted(mz, key, true);
+		mcube_exhausted_set(mz, key, true);
 		__clear_bit(key, mz->unseen);
 	}
 	spin_unlock_irqrestore(&mz->lock, flags);
@@ -256,7 +245,7 @@ static struct mcube_container *take_for(struct mcube_zone *mz, u32 hint)
 	WRITE_ONCE(zc->cursor[key], c);
 	if (exhausted) {
 		spin_lock_irqsave(&mz->lock, flags);
-		set_exhausted(mz, key, true);
+		mcube_exhausted_set(mz, key, true);
 		__set_bit(key, mz->unseen);
 		spin_unlock_irqrestore(&mz->lock, flags);
 	}
@@ -274,7 +263,7 @@ static bool search_unseen(struct mcube_zone *mz, unsigned int key)
 	spin_lock_irqsave(&mz->lock, flags);
 	unseen = __test_and_clear_bit(key, mz->unseen);
 	if (unseen)
-		set_exhausted(mz, key, false);
+		mcube_exhausted_set(mz, key, false);
 	spin_unlock_irqrestore(&mz->lock, flags);
 	return unseen;
 }
@@ -404,47 +393,4 @@ unsigned int mcube_hinted_bulk(struct mcube_zone *mz, u32 hint,
 			       struct page **pages, unsigned int nr)
 {
 	return alloc_several(mz, hint, pages, nr);
-}
-
-/* If a key of the frame is exhausted, searches shall find the frame. */
-static void key_freed(struct mcube_container *c, unsigned long pfn)
-{
-	struct mcube_zone *mz = c->mz;
-	unsigned int key[2], i;
-
-	key[0] = mcube_dim_value(&mcube_config.map->color, pfn);
-	key[1] = mcube_dim_value(&mcube_config.map->bank, pfn) +
-		 mcube_config.color.nr_values;
-	/*
-	 * Other keys may be exhausted for long.  A bit that is set at this moment
-	 * may be missed: the next frame that is freed clears it.
-	 */
-	for (i = 0; i < ARRAY_SIZE(key); i++) {
-		if (!test_bit(key[i], mz->exhausted))
-			continue;
-		spin_lock(&mz->lock);
-		set_exhausted(mz, key[i], false);
-		/* The next search looks at this container first. */
-		mz->cursor[key[i]] = list_prev_entry_circular(c, &mz->all, all);
-		spin_unlock(&mz->lock);
-	}
-}
-
-/**
- * mcube_exhausted_freed() - frames were freed while something is exhausted
- * @c: container of the frames, locked.
- * @off: first of the frames.
- * @level: level of the largest free group around them.
- * @nr: number of frames.
- */
-void mcube_exhausted_freed(struct mcube_container *c, unsigned int off,
-			   unsigned int level, unsigned int nr)
-{
-	unsigned long pfn = page_to_pfn(c->bins.base) + off, end = pfn + nr;
-	unsigned int large = READ_ONCE(c->mz->large.nr_exhausted);
-
-	for (; READ_ONCE(c->mz->nr_exhausted) > large && pfn < end; pfn++)
-		key_freed(c, pfn);
-	if (level && large)
-		mcube_large_freed(c, off, level);
 }

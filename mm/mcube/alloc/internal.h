@@ -502,12 +502,16 @@ bool mcube_container_adopt(struct mcube_container *c, int cpu);
 void mcube_container_own(struct mcube_container **slot,
 			 struct mcube_container *c, int cpu);
 
+/* exhausted.c */
+void mcube_exhausted_set(struct mcube_zone *mz, unsigned int key, bool exhausted);
+void mcube_exhausted_freed(struct mcube_container *c, unsigned int off,
+			   unsigned int level, unsigned int nr);
+void mcube_container_disowned(struct mcube_container *c);
+
 /* hinted.c */
 struct page *mcube_hinted_alloc(struct mcube_zone *mz, u32 hint);
 unsigned int mcube_hinted_bulk(struct mcube_zone *mz, u32 hint,
 			       struct page **pages, unsigned int nr);
-void mcube_exhausted_freed(struct mcube_container *c, unsigned int off,
-			   unsigned int level, unsigned int nr);
 
 /* large.c */
 unsigned int mcube_large_take(struct mcube_zone *mz, u32 hint,

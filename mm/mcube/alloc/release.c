@@ -65,6 +65,7 @@ static void break_up(struct mcube_container *c, enum mcube_reason reason)
 	lockdep_assert_held(&zone->lock);
 	lockdep_assert_held(&c->lock);
 
+	mcube_bins_close(&c->bins);
 	trace_mcube_alloc_break_up(zone, page_to_pfn(base), nr, reason);
 	mcube_color_stat_all(c, false);
 	c->active = false;
@@ -392,7 +393,7 @@ bool mcube_alloc_page_is_free(const struct page *page)
 	guard(rcu)();
 	c = mcube_lookup(pfn);
 	return c && READ_ONCE(c->active) &&
-		test_bit(pfn & ((1UL << mcube_config.order) - 1), c->bins.free);
+		mcube_bins_is_free(&c->bins, pfn & ((1UL << mcube_config.order) - 1));
 }
 
 /*

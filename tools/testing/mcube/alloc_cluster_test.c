@@ -93,57 +93,120 @@ static int reach_of_cluster(const bool *free, unsigned int order, unsigned int f
 	return most;
 }
 
-/* A frame leaves: the lowest of the open cluster, else of the largest group's cluster. */
-static void take(struct __test_metadata *_metadata, bool *free, int *open)
-{
-	unsigned int nr = 1U << bins.cluster, off, first;
-	int got = mcube_bins_take(&bins);
+/* A frame is in use, free, or free and of the open cluster. */
+enum state { USED, FREE, OPEN };
 
+static int lowest(const enum state *state, unsigned int first, unsigned int nr, enum state wanted)
+{
+	unsigned int off;
+
+	for (off = first; off < first + nr; off++)
+		if (state[off] == wanted)
+			return off;
+	return -1;
+}
+
+static void freed_frames(const enum state *state, bool *free)
+{
+	unsigned int off;
+
+	for (off = 0; off < FRAMES; off++)
+		free[off] = state[off] == FREE;
+}
+
+/* A frame leaves: the lowest of the open cluster, else of the largest group's cluster. */
+static void take(struct __test_metadata *_metadata, enum state *state)
+{
+	unsigned int nr = 1U << bins.cluster, frames = 1U << bins.order, off, first;
+	int got = mcube_bins_take(&bins), open = lowest(state, 0, frames, OPEN);
+	bool free[FRAMES];
+
+	if (open >= 0) {
+		ASSERT_EQ(got, open);
+		state[got] = USED;
+		return;
+	}
+	freed_frames(state, free);
 	if (got < 0) {
 		ASSERT_EQ(largest_group(free, bins.order), -1);
 		return;
 	}
-	ASSERT_TRUE(free[got]);
 	first = got & ~(nr - 1);
-	for (off = first; off < (unsigned int)got; off++)
-		ASSERT_FALSE(free[off]);
-	if (*open >= 0 && reach_of_cluster(free, bins.order, *open, nr) >= 0) {
-		ASSERT_EQ(first, *open);
-	} else {
-		ASSERT_EQ(reach_of_cluster(free, bins.order, first, nr),
-			  largest_group(free, bins.order));
+	ASSERT_EQ(got, lowest(state, first, nr, FREE));
+	ASSERT_EQ(reach_of_cluster(free, bins.order, first, nr), largest_group(free, bins.order));
+	for (off = first; off < first + nr; off++)
+		if (state[off] == FREE)
+			state[off] = OPEN;
+	state[got] = USED;
+}
+
+static void close_cluster(enum state *state)
+{
+	unsigned int off;
+
+	mcube_bins_close(&bins);
+	for (off = 0; off < FRAMES; off++)
+		if (state[off] == OPEN)
+			state[off] = FREE;
+}
+
+static void compare(struct __test_metadata *_metadata, const enum state *state)
+{
+	unsigned int off, nr = 0;
+	bool free[FRAMES];
+
+	freed_frames(state, free);
+	ASSERT_EQ(mcube_bins_top(&bins), largest_group(free, bins.order));
+	for (off = 0; off < 1U << bins.order; off++) {
+		ASSERT_EQ(mcube_bins_is_free(&bins, off), state[off] != USED);
+		nr += state[off] != USED;
 	}
-	free[got] = false;
-	*open = first;
+	ASSERT_EQ(bins.nr_free, nr);
+}
+
+/* All frames leave the bins for the buddy lists. */
+static void drain(struct __test_metadata *_metadata, const enum state *state)
+{
+	unsigned int order, off;
+	int first;
+
+	mcube_bins_close(&bins);
+	while ((first = mcube_bins_drain_group(&bins, &order)) >= 0)
+		for (off = first; off < first + (1U << order); off++) {
+			ASSERT_NE(state[off], USED);
+			ASSERT_EQ(frames[off].private, 0);
+		}
+	ASSERT_EQ(bins.nr_free, 0);
 }
 
 TEST(random_operations_against_a_model)
 {
 	unsigned int order, cluster, round, off, used;
-	bool free[FRAMES];
-	int open;
+	enum state state[FRAMES];
 
 	for (order = 0; order <= 7; order++) {
 		for (cluster = 1; cluster <= min(order, MCUBE_CLUSTER_MAX); cluster++) {
 			filled(order, cluster);
-			memset(free, 0, sizeof(free));
-			memset(free, true, 1U << order);
-			open = -1;
+			for (off = 0; off < FRAMES; off++)
+				state[off] = off < 1U << order ? FREE : USED;
 			for (round = 0; round < 2000 * test_scale(); round++) {
 				used = get_random_u32_below(100) < round / 10 % 100;
 				off = get_random_u32_below(1U << order);
 				if (used) {
-					take(_metadata, free, &open);
-				} else if (!free[off]) {
+					take(_metadata, state);
+				} else if (state[off] == USED) {
 					mcube_bins_put(&bins, off);
-					free[off] = true;
-				} else if (round % 8 == 0) {
+					state[off] = FREE;
+				} else if (state[off] == FREE && round % 8 == 0) {
 					/* A request with a hint takes any frame. */
 					mcube_bins_remove(&bins, off);
-					free[off] = false;
+					state[off] = USED;
+				} else if (round % 64 == 1) {
+					close_cluster(state);
 				}
-				ASSERT_EQ(mcube_bins_top(&bins), largest_group(free, order));
+				compare(_metadata, state);
 			}
+			drain(_metadata, state);
 		}
 	}
 }
