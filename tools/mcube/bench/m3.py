@@ -49,6 +49,7 @@ may be chosen, and the last call reports them all:
 import argparse
 import itertools
 import json
+import re
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 
@@ -65,10 +66,14 @@ CPUS = 16
 MOST = 8
 MEMORY = "2G"
 AGED_MIB = 1650
-MACHINES = ("x5570", "sliced")
+# Pages that a file takes in repetition n before the loads begin: n times so many.
+SHIFT_PAGES = 997
+MACHINES = ("x5570", "i7-860", "sliced")
 MEMORIES = ("fresh", "aged")
 # The fill order that the summary's keys without a suffix are about comes last.
 ORDERS = ("paper", "shuffle", "even", "auto")
+# The same with clusters of 2^n pages, for --orders.
+CLUSTERED = tuple(f"{order}:{n}" for order in ("shuffle", "even") for n in range(1, 6))
 # Share of time that the paper reports as saved for memory-intensive loads, and for
 # canneal, facesim, fluidanimate and streamcluster on average.
 PAPER = {"mean": 0.397, "max": 0.85, "shapes": 0.104}
@@ -146,14 +151,20 @@ def command(args, load, threads, llc):
             f"{frames}{pattern} > {path}")
 
 
-def script(args, memory, policy, llc):
-    """Script of a guest."""
-    out = ["set -e", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]
+def script(args, memory, policy, llc, repeat):
+    """Script of a guest.
+
+    Boots are alike to the last bit, so a file takes other pages in each repetition.
+    """
+    out = ["set -e", "echo never > /sys/kernel/mm/transparent_hugepage/enabled",
+           f"dd if=/dev/zero of=/tmp/shift bs=4096 count={repeat * SHIFT_PAGES}"]
     if memory == "aged":
         out += [f"/guest/mcube-pages age -m {AGED_MIB} > /tmp/aged 2>&1 &", "aged=$!",
                 "while ! grep -q aged /tmp/aged; do sleep 0.2; done"]
-    if policy in ORDERS:
-        out += [f"echo {policy} > {ALLOC}/fill_order", f"echo 1 > {ALLOC}/enabled"]
+    if policy not in ("stock", "no rows"):
+        order, _, cluster = policy.partition(":")
+        out += [f"echo {cluster or 0} > {ALLOC}/cluster_order",
+                f"echo {order} > {ALLOC}/fill_order", f"echo 1 > {ALLOC}/enabled"]
     for load in args.loads:
         out += [command(args, load, threads, llc) for threads in threads_of(args, load)]
         out.append(f"echo done {load}")
@@ -197,10 +208,10 @@ def folder_of(name):
     return ui.BUILD / "guest" / name / "results"
 
 
-def boot(args, model, name, memory, policy):
+def boot(args, model, name, memory, policy, repeat):
     """Run a guest, unless its figures are present."""
     llc = int(model.description["llc.size"].rstrip("M")) << 20
-    commands = script(args, memory, policy, llc)
+    commands = script(args, memory, policy, llc, repeat)
     identity = {"kernel": lab.print_of(args.kernel or image()), "script": commands,
                 "programs": [lab.print_of(lab.guest_tool(t)) for t in TOOLS],
                 "description": {k: str(v) for k, v in model.description.items()}}
@@ -209,7 +220,7 @@ def boot(args, model, name, memory, policy):
         ui.say(f"{name}: figures are present")
         return
     vm = Guest(args.kernel or image(), smp=CPUS, mem=MEMORY, model=model, icount=True,
-               programs=["perf", "stress-ng", "sysbench"])
+               seed=repeat + 1, programs=["perf", "stress-ng", "sysbench"])
     for tool in TOOLS:
         vm.root.file(lab.guest_tool(tool), f"/guest/{tool}")
     result = vm.run(commands, name, 3600)
@@ -224,10 +235,10 @@ def guest(args, machine, memory, policy, repeat):
     """Run a guest, or with --again take its last figures; returns its rows."""
     keys = {"dram.rp": 0, "dram.rcd": 0} if policy == "no rows" else {}
     model = Model(machine, {"cpu.misses": args.misses} | keys)
-    name = f"bench-m3-{machine}-{memory}-{policy.replace(' ', '-')}-{repeat}"
+    name = f"bench-m3-{machine}-{memory}-{re.sub('[ :]', '-', policy)}-{repeat}"
     folder = folder_of(name)
     if not args.again:
-        boot(args, model, name, memory, policy)
+        boot(args, model, name, memory, policy, repeat)
     bank = Dim(model.description["bank_map"])
     rows = []
     for load in args.loads:
@@ -354,7 +365,7 @@ def draw(table, orders):
     fig, axes = plt.subplots(len(panels), 1, figsize=(0.35 * len(loads) + 4, 2.4 * len(panels)),
                              sharex=True, squeeze=False)
     width = 0.8 / len(orders)
-    colors = dict(zip(ORDERS, ("#bbbbbb", "#ccbb44", "#66ccee", "#4477aa")))
+    colors = dict(zip(orders[::-1], ("#4477aa", "#66ccee", "#ccbb44", "#bbbbbb")))
     for ax, panel in zip(axes[:, 0], panels):
         for j, order in enumerate(orders):
             for i, load in enumerate(loads):
@@ -363,7 +374,8 @@ def draw(table, orders):
                 if not gain:
                     continue
                 mean, at = statistics.fmean(gain), i + (j - (len(orders) - 1) / 2) * width
-                ax.bar(at, mean, width, color=colors[order], label=order if not i else None)
+                ax.bar(at, mean, width, color=colors.get(order, "#228833"),
+                       label=order if not i else None)
                 ax.vlines(at, min(gain), max(gain), color="black", linewidth=0.8)
         ax.axhline(0, color="black", linewidth=0.6)
         ax.set_title(f"{panel[0]}, {panel[1]} memory, simulated")
@@ -386,8 +398,9 @@ def options():
                              "threads, one repetition, unless other options say otherwise")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES))
     parser.add_argument("--memories", nargs="+", choices=MEMORIES)
-    parser.add_argument("--orders", nargs="+", choices=ORDERS,
-                        help="fill orders; the summary is about the last (default: all)")
+    parser.add_argument("--orders", nargs="+", choices=ORDERS + CLUSTERED, metavar="ORDER",
+                        help=f"{', '.join(ORDERS)}, or shuffle:N, even:N with cluster_order N; "
+                             "the summary is about the last (default: the four)")
     parser.add_argument("--loads", nargs="+", choices=loads, metavar="LOAD",
                         help=f"choose from: {', '.join(loads)}")
     parser.add_argument("--threads", nargs="+", type=int,

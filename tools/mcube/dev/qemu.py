@@ -107,6 +107,7 @@ class Guest:
         self.nodes, self.slots = opt.get("nodes", 1), opt.get("slots", 0)
         self.below_4g, self.cpu = opt.get("below_4g"), opt.get("cpu") or CPU
         self.append, self.icount = opt.get("append", ""), opt.get("icount", False)
+        self.seed = opt.get("seed", 1)
         self.drives = opt.get("drives", ())
         self.allow = re.compile(opt["allow"]) if opt.get("allow") else None
         self.kunit, self.echo = opt.get("kunit", False), opt.get("echo", False)
@@ -154,7 +155,7 @@ class Guest:
                "-smp", f"{self.smp},sockets={self.nodes}"]
         if self.icount:
             out += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off",
-                    "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1"]
+                    "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", str(self.seed)]
         else:
             # With CPUs in parallel, a guest that kept flipping a static key died of an
             # int3 oops, probably by a stale translation of the instruction being patched.

@@ -71,8 +71,9 @@ class Root:
                                 "alloc/fill_order": "[shuffle] paper even auto",
                                 "alloc/container_order": "10",
                                 "alloc/cluster_order": "0",
-                                "alloc/fill_auto": "even cluster_order=1: a container has 32 "
-                                "colors; neighbouring pages share DRAM rows"}.items():
+                                "alloc/fill_auto": "even cluster_order=5: a container has 32 "
+                                "colors; neighbouring pages share rows or take "
+                                "turns in banks"}.items():
                 self.put(f"{SYSFS}/{name}", value + "\n")
             for name, value in STATS.items():
                 self.put(f"{SYSFS}/alloc/stats/{name}", f"{value}\n")

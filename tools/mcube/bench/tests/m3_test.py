@@ -59,6 +59,17 @@ class GroupsTest(unittest.TestCase):
                          "triad > /results/apart-triad.16")
         self.assertNotIn(".frames", m3.command(args, "forked copy", 2, 8 << 20))
 
+    def test_script(self):
+        """Orders may name the size of clusters; repetitions differ by what a file takes."""
+        args = options("--loads", "copy", "--orders", "auto", "shuffle:5")
+        lines = m3.script(args, "fresh", "shuffle:5", 8 << 20, 2).splitlines()
+        self.assertIn("dd if=/dev/zero of=/tmp/shift bs=4096 count=1994", lines)
+        self.assertIn(f"echo 5 > {lab.ALLOC}/cluster_order", lines)
+        self.assertIn(f"echo shuffle > {lab.ALLOC}/fill_order", lines)
+        self.assertIn(f"echo 0 > {lab.ALLOC}/cluster_order",
+                      m3.script(args, "fresh", "auto", 8 << 20, 0).splitlines())
+        self.assertNotIn("fill_order", m3.script(args, "fresh", "stock", 8 << 20, 0))
+
 
 class ShapesTest(unittest.TestCase):
     """The program shapes, without a model."""

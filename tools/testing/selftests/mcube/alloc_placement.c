@@ -282,20 +282,21 @@ TEST_F_TIMEOUT(alloc_placement, clusters_stay_together, 120)
 	check_even_twice(_metadata, self, p, 4);
 }
 
-/* What auto picks is said, and done: even, and pairs, as these maps' rows have two pages. */
+/* What auto picks is said, and done: even, and clusters of 32 pages. */
 TEST_F_TIMEOUT(alloc_placement, auto_does_what_it_says, 120)
 {
 	char text[256], *p;
 
 	ASSERT_LT(0, mcube_read(MCUBE_ALLOC "fill_auto", text, sizeof(text)));
-	EXPECT_STREQ("even cluster_order=1: a container has 16 colors; "
-		     "neighbouring pages share DRAM rows", text);
+	EXPECT_STREQ("even cluster_order=5: a container has 16 colors; "
+		     "neighbouring pages share rows or take turns in banks", text);
 	ASSERT_EQ(0, mcube_on("auto", NULL, NULL));
 	mcube_pin(0);
 	p = touch(MANY, self->pfn);
 	ASSERT_NE(NULL, p);
-	EXPECT_GE(followers(_metadata, self->pfn, 2), MANY / 2 * 98 / 100);
-	check_even(_metadata, self, "fresh containers", 8);
+	EXPECT_GE(followers(_metadata, self->pfn, 32), MANY * 31 / 32 * 98 / 100);
+	EXPECT_LE(neighbours(self->pfn, MANY), 98);
+	check_even(_metadata, self, "fresh containers", 4);
 
 	/* Nothing to go by: single pages, at random. */
 	ASSERT_EQ(0, mcube_on("auto", "none", "none"));
