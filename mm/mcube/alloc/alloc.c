@@ -61,15 +61,13 @@ static __always_inline struct page *take_any(struct mcube_zone *mz,
 	int off = -1;
 
 	spin_lock_irqsave(&c->lock, flags);
-	if (mcube_container_usable(c, mz)) {
+	/* Without an owner no cluster may be open; the CPU claims a container instead. */
+	if (mcube_container_usable(c, mz) && likely(c->owner >= 0)) {
 		off = mcube_bins_take(&c->bins);
 		if (likely(off >= 0)) {
 			__mod_mcube_free_pages(mz->zone, -1);
 			mcube_color_stat_taken(c, off);
 		}
-		/* Disowned in the meantime: the CPU went offline. */
-		if (unlikely(c->owner < 0))
-			mcube_container_disowned(c);
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	return off < 0 ? NULL : c->bins.base + off;

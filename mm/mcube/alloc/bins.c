@@ -97,7 +97,7 @@ static unsigned long *rep_slot(struct mcube_bins *b, unsigned int level, unsigne
 /* So many words before a frame that was found, other colors may have frames still. */
 #define BACK		4U
 
-/* Is the aligned group of 2^level frames around @off, words of @free, wholly free? */
+/* Is the aligned group of 2^level frames around @off free?  It has whole words. */
 static bool words_free(const unsigned long *free, unsigned int level, unsigned int off)
 {
 	const unsigned long *word = free + BIT_WORD(off >> level << level);
@@ -319,33 +319,23 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 }
 
 /*
- * The cluster of the representative leaves the bins.  No representative is demoted: no
- * group larger than the representative's is free, and the groups around the cluster that
- * are as large at most are represented by a frame of the cluster.
+ * The cluster of the representative leaves the bins, see cluster.c.  No representative
+ * that stays is demoted.  If the representative's group contains the cluster, the
+ * representative stands for all free groups that contain the cluster.  Otherwise no free
+ * group reaches beyond the cluster.
  */
 static noinline void open_cluster(struct mcube_bins *b)
 {
 	struct page *rep = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
 	unsigned int off = ALIGN_DOWN(rep - b->base, 1L << b->cluster);
-	unsigned long mask = (BIT(1U << b->cluster) - 1) << off % BITS_PER_LONG, left;
+	unsigned long mask = ~0UL >> (BITS_PER_LONG - (1U << b->cluster)), left;
 
+	mask <<= off % BITS_PER_LONG;
 	b->open = BIT_WORD(off);
 	b->open_free = b->free[b->open] & mask;
 	b->free[b->open] &= ~mask;
 	for (left = b->open_free; left; left &= left - 1)
 		bin_del(b, b->open * BITS_PER_LONG + __ffs(left));
-}
-
-/**
- * mcube_bins_close() - return the frames of the open cluster to the bins
- * @b: the bins.
- */
-void mcube_bins_close(struct mcube_bins *b)
-{
-	for (; b->open_free; b->open_free &= b->open_free - 1) {
-		b->nr_free--;
-		mcube_bins_put(b, b->open * BITS_PER_LONG + __ffs(b->open_free));
-	}
 }
 
 /**

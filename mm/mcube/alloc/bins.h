@@ -90,8 +90,8 @@ union mcube_bins_groups {
  *            frames is wholly free: all bits up to the largest group's.
  * @cluster: 2^@cluster neighbouring frames leave one after the other, as far as
  *           they are free; at most MCUBE_CLUSTER_MAX.
- * @open: word of @free that has the bits of the open cluster, which mcube_bins_take()
- *        uses up.
+ * @open: number of the word of @free that has the bits of the open cluster, which
+ *        mcube_bins_take() uses up.
  * @open_free: bits of the open cluster's frames that are still free, as in the word
  *             @open; the frames are in no bin, and their bits in @free are clear.
  * @word: word of @free where mcube_bins_take_from() last found a frame.
@@ -137,6 +137,8 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key);
 unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off);
 int mcube_bins_take(struct mcube_bins *b);
 void mcube_bins_close(struct mcube_bins *b);
+bool mcube_bins_is_free(const struct mcube_bins *b, unsigned int off);
+int mcube_bins_largest(const struct mcube_bins *b);
 int mcube_bins_take_from(struct mcube_bins *b, const unsigned long *sel,
 			 const unsigned long *sel2);
 void mcube_bins_remove(struct mcube_bins *b, unsigned int off);
@@ -151,27 +153,14 @@ unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first,
 int mcube_bins_drain_group(struct mcube_bins *b, unsigned int *order);
 
 /**
- * mcube_bins_top() - level of the largest free group
+ * mcube_bins_top() - level of the largest free group in the bins
  * @b: the bins.
  *
- * Return: 0..order, or -1 if no frame is free.
+ * Return: 0..order, or -1 if no frame is free but those of the open cluster.
  */
 static inline int mcube_bins_top(const struct mcube_bins *b)
 {
 	return fls_long(b->nonempty | b->unbinned) - 1;
-}
-
-/**
- * mcube_bins_is_free() - is a frame free?
- * @b: the bins.
- * @off: the frame.
- *
- * Return: true if so; a guess if the call is not serialised.
- */
-static inline bool mcube_bins_is_free(const struct mcube_bins *b, unsigned int off)
-{
-	return test_bit(off, b->free) ||
-		(b->open == BIT_WORD(off) && b->open_free & BIT_MASK(off));
 }
 
 /**

@@ -26,7 +26,7 @@
 
 #include "bins.h"
 
-/* Colors that a container has by the masks: bits of the page number count once each. */
+/* Colors that a container has.  A bit that changes the color as other bits do adds none. */
 static unsigned int count_colors(const struct mcube_dim *color, unsigned int order)
 {
 	u8 basis[MCUBE_MAX_MASKS] = { };

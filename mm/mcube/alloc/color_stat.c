@@ -20,7 +20,8 @@
  *
  * A policy reads the counts of the zone.  They may be wrong by 15 frames for each
  * CPU, as the counters of vmstat are.  Where a color has so few frames that this
- * matters, the counts of the CPUs are added to the number that is read.
+ * matters, the counts of the CPUs are added to the number that is read.  Frames of a
+ * CPU's open cluster count, 32 at most, although no hint gets them.
  *
  * When the count starts, the containers that exist are added one by one while
  * pages are allocated and freed.  Each container knows under its lock whether
@@ -152,7 +153,7 @@ static void count_in(struct mcube_container *c)
 
 	spin_lock_irqsave(&c->lock, flags);
 	if (c->active) {
-		mcube_bins_close(&c->bins);
+		mcube_container_close(c);
 		__mcube_color_stat_all(c, true);
 	}
 	spin_unlock_irqrestore(&c->lock, flags);

@@ -352,8 +352,9 @@ static void disown(struct mcube_container *c, int cpu)
 	spin_lock_irqsave(&c->lock, flags);
 	if (c->active && c->owner == cpu) {
 		c->owner = -1;
-		mcube_container_disowned(c);
+		mcube_container_close(c);
 		full = mcube_bins_full(&c->bins);
+		mcube_container_relist(c);
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (full)
@@ -396,7 +397,7 @@ bool mcube_zone_covered(struct zone *zone)
  * @color: the colors.
  * @nr: number of colors.
  * @frames: bitmap of 2^MCUBE_MAX_ORDER bits, filled in: by offset, the frames
- *          that have one of the colors and are not free.
+ *          that have one of the colors and are in use, or of the open cluster.
  *
  * The frames may be taken or freed, and the container may be broken up, before
  * the function returns.

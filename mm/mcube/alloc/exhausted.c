@@ -6,8 +6,8 @@
  *
  * A search (hinted.c) that finds no frame in any container of the zone sets the bit of
  * its key, and the next searches pass on.  Frames that become free clear the bit: a page
- * is freed (alloc.c), or a CPU lets go of a container and its open cluster
- * (container.c).  The bits of larger folios are in zone.c.
+ * is freed (alloc.c), a CPU lets go of a container and its open cluster, or a block
+ * becomes a container (container.c).  The bits of larger folios are in zone.c.
  */
 
 #include <linux/bitops.h>
@@ -79,12 +79,10 @@ void mcube_exhausted_freed(struct mcube_container *c, unsigned int off,
 }
 
 /**
- * mcube_container_disowned() - put a container on a list, for any CPU to use
- * @c: the container, active, locked, without an owner.
- *
- * Frames of the open cluster serve hints again.
+ * mcube_container_close() - let all CPUs use the frames of the open cluster
+ * @c: the container, active, locked.
  */
-void mcube_container_disowned(struct mcube_container *c)
+void mcube_container_close(struct mcube_container *c)
 {
 	unsigned long open = c->bins.open_free;
 	unsigned int off;
@@ -95,5 +93,4 @@ void mcube_container_disowned(struct mcube_container *c)
 		mcube_exhausted_freed(c, off, mcube_bins_ascent(c->bins.free, c->bins.order, off),
 				      1);
 	}
-	mcube_container_relist(c);
 }

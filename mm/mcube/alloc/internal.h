@@ -506,7 +506,7 @@ void mcube_container_own(struct mcube_container **slot,
 void mcube_exhausted_set(struct mcube_zone *mz, unsigned int key, bool exhausted);
 void mcube_exhausted_freed(struct mcube_container *c, unsigned int off,
 			   unsigned int level, unsigned int nr);
-void mcube_container_disowned(struct mcube_container *c);
+void mcube_container_close(struct mcube_container *c);
 
 /* hinted.c */
 struct page *mcube_hinted_alloc(struct mcube_zone *mz, u32 hint);

@@ -80,6 +80,7 @@ static void break_up(struct mcube_container *c, enum mcube_reason reason)
 	mcube_set_block_type(base, MIGRATE_MOVABLE);
 	while ((off = mcube_bins_drain_group(&c->bins, &order)) >= 0)
 		__putback_isolated_page(base + off, order, MIGRATE_MOVABLE);
+	WARN_ON_ONCE(c->bins.nr_free);
 
 	this_cpu_inc(mcube_stats.nr[reason == MCUBE_REASON_FREE ?
 				      MCUBE_RELEASED : MCUBE_BROKEN_UP]);
@@ -150,7 +151,7 @@ static bool has_group(struct mcube_container *c, const struct mcube_zone *mz,
 		      unsigned int order)
 {
 	return c && READ_ONCE(c->active) && READ_ONCE(c->mz) == mz &&
-		mcube_bins_top(&c->bins) >= (int)order;
+		mcube_bins_largest(&c->bins) >= (int)order;
 }
 
 /*
@@ -298,7 +299,7 @@ bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
 			break;
 		spin_lock(&c->lock);
 		if (c->active && c->mz == mz &&
-		    mcube_bins_top(&c->bins) >= (int)order) {
+		    mcube_bins_largest(&c->bins) >= (int)order) {
 			break_up(c, reason);
 			done = true;
 		}
@@ -392,7 +393,11 @@ bool mcube_alloc_page_is_free(const struct page *page)
 		return false;
 	guard(rcu)();
 	c = mcube_lookup(pfn);
-	return c && READ_ONCE(c->active) &&
+	if (!c)
+		return false;
+	/* A frame that goes from the bins to the open cluster, or back, is free meanwhile. */
+	guard(spinlock_irqsave)(&c->lock);
+	return c->active &&
 		mcube_bins_is_free(&c->bins, pfn & ((1UL << mcube_config.order) - 1));
 }
 

@@ -106,27 +106,35 @@ static int lowest(const enum state *state, unsigned int first, unsigned int nr, 
 	return -1;
 }
 
-static void freed_frames(const enum state *state, bool *free)
+static void frames_that_are(const enum state *state, enum state wanted, bool *are)
 {
 	unsigned int off;
 
 	for (off = 0; off < FRAMES; off++)
-		free[off] = state[off] == FREE;
+		are[off] = state[off] == wanted;
+}
+
+/* The owner of a frame may write what the bins wrote. */
+static void use(enum state *state, unsigned int off)
+{
+	state[off] = USED;
+	frames[off].index = get_random_u32_below(2 * FRAMES);
+	frames[off].private = get_random_u32_below(2 * FRAMES);
 }
 
 /* A frame leaves: the lowest of the open cluster, else of the largest group's cluster. */
 static void take(struct __test_metadata *_metadata, enum state *state)
 {
-	unsigned int nr = 1U << bins.cluster, frames = 1U << bins.order, off, first;
-	int got = mcube_bins_take(&bins), open = lowest(state, 0, frames, OPEN);
+	unsigned int nr = 1U << bins.cluster, size = 1U << bins.order, off, first;
+	int got = mcube_bins_take(&bins), open = lowest(state, 0, size, OPEN);
 	bool free[FRAMES];
 
 	if (open >= 0) {
 		ASSERT_EQ(got, open);
-		state[got] = USED;
+		use(state, got);
 		return;
 	}
-	freed_frames(state, free);
+	frames_that_are(state, FREE, free);
 	if (got < 0) {
 		ASSERT_EQ(largest_group(free, bins.order), -1);
 		return;
@@ -137,7 +145,54 @@ static void take(struct __test_metadata *_metadata, enum state *state)
 	for (off = first; off < first + nr; off++)
 		if (state[off] == FREE)
 			state[off] = OPEN;
-	state[got] = USED;
+	use(state, got);
+}
+
+/* Hints: a group of any frames, or a single frame; the open cluster serves none. */
+static void take_hinted(struct __test_metadata *_metadata, enum state *state)
+{
+	unsigned int order = get_random_u32_below(min(bins.order, 5U) + 1), off;
+	DECLARE_BITMAP(all, FRAMES);
+	bool free[FRAMES];
+	u16 first;
+	int got;
+
+	bitmap_fill(all, FRAMES);
+	frames_that_are(state, FREE, free);
+	if (!order) {
+		got = mcube_bins_take_from(&bins, all, NULL);
+		ASSERT_EQ(got < 0, largest_group(free, bins.order) < 0);
+		if (got < 0)
+			return;
+		ASSERT_TRUE(free[got]);
+		use(state, got);
+		return;
+	}
+	if (!mcube_bins_take_groups(&bins, all, order, &first, 1)) {
+		ASSERT_LT(largest_group(free, bins.order), (int)order);
+		return;
+	}
+	for (off = first; off < first + (1U << order); off++) {
+		ASSERT_TRUE(free[off]);
+		use(state, off);
+	}
+}
+
+/* A folio is freed: a group of frames that are all in use. */
+static void put_group(struct __test_metadata *_metadata, enum state *state, unsigned int off)
+{
+	unsigned int order = get_random_u32_below(min(bins.order, 4U) + 1), first, i;
+
+	first = off & ~((1U << order) - 1);
+	for (i = first; i < first + (1U << order); i++)
+		if (state[i] != USED)
+			return;
+	/* Frames that are freed into a container without free frames stay unbinned. */
+	if (!bins.nr_free)
+		return;
+	mcube_bins_put_group(&bins, first, order);
+	for (i = first; i < first + (1U << order); i++)
+		state[i] = FREE;
 }
 
 static void close_cluster(enum state *state)
@@ -150,13 +205,43 @@ static void close_cluster(enum state *state)
 			state[off] = FREE;
 }
 
+/* Each free group has one frame of its level or more; only free frames are in bins. */
+static void check_bins(struct __test_metadata *_metadata, const bool *free)
+{
+	unsigned int level, off, i, reps, binned = 0, nr = 0;
+	struct page *page;
+	bool all;
+
+	for (level = 0; level <= bins.order; level++) {
+		list_for_each_entry(page, &bins.bin[level], lru) {
+			ASSERT_TRUE(free[page - frames]);
+			ASSERT_EQ(page->private, level);
+			binned++;
+		}
+		for (off = 0; off < 1U << bins.order; off += 1U << level) {
+			for (i = off, reps = 0, all = true; i < off + (1U << level); i++) {
+				all &= free[i];
+				reps += free[i] && frames[i].private >= level;
+			}
+			ASSERT_EQ(reps, all);
+		}
+	}
+	for (off = 0; off < FRAMES; off++)
+		nr += free[off];
+	ASSERT_EQ(binned, nr);
+}
+
 static void compare(struct __test_metadata *_metadata, const enum state *state)
 {
+	bool free[FRAMES], open[FRAMES];
 	unsigned int off, nr = 0;
-	bool free[FRAMES];
 
-	freed_frames(state, free);
+	frames_that_are(state, FREE, free);
+	frames_that_are(state, OPEN, open);
+	check_bins(_metadata, free);
 	ASSERT_EQ(mcube_bins_top(&bins), largest_group(free, bins.order));
+	ASSERT_EQ(mcube_bins_largest(&bins), max(largest_group(free, bins.order),
+						 largest_group(open, bins.order)));
 	for (off = 0; off < 1U << bins.order; off++) {
 		ASSERT_EQ(mcube_bins_is_free(&bins, off), state[off] != USED);
 		nr += state[off] != USED;
@@ -194,13 +279,16 @@ TEST(random_operations_against_a_model)
 				off = get_random_u32_below(1U << order);
 				if (used) {
 					take(_metadata, state);
+				} else if (state[off] == USED && round % 4 == 0) {
+					put_group(_metadata, state, off);
 				} else if (state[off] == USED) {
 					mcube_bins_put(&bins, off);
 					state[off] = FREE;
 				} else if (state[off] == FREE && round % 8 == 0) {
-					/* A request with a hint takes any frame. */
 					mcube_bins_remove(&bins, off);
-					state[off] = USED;
+					use(state, off);
+				} else if (round % 8 == 4) {
+					take_hinted(_metadata, state);
 				} else if (round % 64 == 1) {
 					close_cluster(state);
 				}
