@@ -386,8 +386,9 @@ unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough)
 /* For is_free_buddy_page(): true while the frame is free in a container. */
 bool mcube_alloc_page_is_free(const struct page *page)
 {
-	unsigned long pfn = page_to_pfn(page);
+	unsigned long pfn = page_to_pfn(page), flags;
 	struct mcube_container *c;
+	bool is_free;
 
 	if (!is_migrate_mcube(get_pageblock_migratetype(page)))
 		return false;
@@ -396,9 +397,11 @@ bool mcube_alloc_page_is_free(const struct page *page)
 	if (!c)
 		return false;
 	/* A frame that goes from the bins to the open cluster, or back, is free meanwhile. */
-	guard(spinlock_irqsave)(&c->lock);
-	return c->active &&
+	spin_lock_irqsave(&c->lock, flags);
+	is_free = c->active &&
 		mcube_bins_is_free(&c->bins, pfn & ((1UL << mcube_config.order) - 1));
+	spin_unlock_irqrestore(&c->lock, flags);
+	return is_free;
 }
 
 /*

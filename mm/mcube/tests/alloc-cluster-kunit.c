@@ -21,7 +21,7 @@
 #include "../alloc/policy.h"
 #include "alloc-fixture.h"
 
-#define CLUSTER		(1U << MCUBE_CLUSTER_MAX)
+#define CLUSTER		BIT(MCUBE_CLUSTER_MAX)
 #define PAGES		2048
 /* Other tasks take and free pages meanwhile: one of so many tries must match. */
 #define TRIES		100
@@ -76,16 +76,18 @@ static struct page *take_page(struct kunit *test)
 static struct page *open_frame(struct kunit *test, struct mcube_container **c)
 {
 	struct page *page, *found = NULL;
+	struct mcube_bins *b;
 	unsigned int i;
 
 	for (i = 0; i < CLUSTER && !found; i++) {
 		page = take_page(test);
 		guard(rcu)();
 		*c = mcube_lookup(page_to_pfn(page));
-		guard(spinlock_irqsave)(&(*c)->lock);
-		if ((*c)->active && (*c)->bins.open_free)
-			found = (*c)->bins.base + (*c)->bins.open * BITS_PER_LONG +
-				__ffs((*c)->bins.open_free);
+		b = &(*c)->bins;
+		spin_lock_irq(&(*c)->lock);
+		if ((*c)->active && b->open_free)
+			found = b->base + b->open * BITS_PER_LONG + __ffs(b->open_free);
+		spin_unlock_irq(&(*c)->lock);
 	}
 	KUNIT_ASSERT_NOT_NULL(test, found);
 	return found;
@@ -139,8 +141,9 @@ static void pressure_finds_the_open_cluster(struct kunit *test)
 		page = take_page(test);
 		guard(rcu)();
 		c = mcube_lookup(page_to_pfn(page));
-		guard(spinlock_irqsave)(&c->lock);
+		spin_lock_irq(&c->lock);
 		alone = c->active && c->bins.open_free && !c->bins.nonempty;
+		spin_unlock_irq(&c->lock);
 	}
 	zone = page_zone(page);
 	guard(rcu)();
@@ -158,15 +161,18 @@ static bool closing_ends_exhaustion(struct mcube_container *c, unsigned int off)
 	unsigned int color = mcube_dim_value(&mcube_config.map->color,
 					     page_to_pfn(c->bins.base) + off);
 	struct mcube_zone *mz = c->mz;
+	bool ended = false;
 
-	guard(spinlock_irqsave)(&c->lock);
-	if (!c->active || c->mz != mz || !mcube_bins_is_free(&c->bins, off))
-		return false;
-	spin_lock(&mz->lock);
-	mcube_exhausted_set(mz, color, true);
-	spin_unlock(&mz->lock);
-	mcube_container_close(c);
-	return !test_bit(color, mz->exhausted);
+	spin_lock_irq(&c->lock);
+	if (mcube_container_usable(c, mz) && mcube_bins_is_free(&c->bins, off)) {
+		spin_lock(&mz->lock);
+		mcube_exhausted_set(mz, color, true);
+		spin_unlock(&mz->lock);
+		mcube_container_close(c);
+		ended = !test_bit(color, mz->exhausted);
+	}
+	spin_unlock_irq(&c->lock);
+	return ended;
 }
 
 static void letting_go_ends_exhaustion(struct kunit *test)
