@@ -166,22 +166,29 @@ def model(data):
 
 
 def m3(data):
-    """bench-m3."""
-    percent = lambda key: lambda r: "" if r[key] is None else f"{r[key]:.1%}"  # noqa: E731
-    orders = data["parameters"].get("orders", ("paper", "shuffle"))
-    shares = {"conflicts": "conflicts_stock"} | {o: f"conflicts_{o}" for o in orders}
-    shares |= {"banks": "banks_stock"} | {f"{o} ": f"banks_{o}" for o in orders}
-    shares |= {"cost": "cost_stock"} | {f"saved, {o}": f"gain_{o}" for o in orders}
-    shares |= {"spread": "spread"}
-    return ("Row conflicts per access to DRAM, distinct banks among the pages in use at one time "
-            "(share of\nthe possible number), and time saved compared with the page allocator "
-            "alone; simulated, medians.\n*alone*: programs whose working set is a share of the "
-            "last level.  *cost*: time\nthat the page allocator's placement saves where DRAM opens "
-            "and closes rows at once. *spread*: the\nlargest spread of the times of all "
-            "settings.",
-            table(data["rows"], {"machine": "machine", "memory": "memory", "load": "load",
-                                 "threads": "threads"}
-                  | {h: percent(k) for h, k in shares.items()}),
+    """bench-m3: the numbers of threads of a load as one row."""
+    orders, groups = data["parameters"]["orders"], {}
+    for r in data["rows"]:
+        groups.setdefault((r["machine"], r["memory"], r["load"]), []).append(r)
+    rows, mine = [], f"gain_{orders[-1]}"
+    for (machine, memory, load), group in groups.items():
+        keys = ("cost_stock", "conflicts_stock", f"conflicts_{orders[-1]}",
+                *(f"gain_{o}" for o in orders))
+        rows.append({"machine": machine, "memory": memory, "load": load,
+                     "least": min(r[mine] for r in group), "most": max(r[mine] for r in group),
+                     "spread": max(r["spread"] for r in group)}
+                    | {k: statistics.fmean(r[k] for r in group) for k in keys})
+    shares = {"conflicts": "conflicts_stock", orders[-1] + " ": f"conflicts_{orders[-1]}",
+              "cost": "cost_stock"} | {f"saved, {o}": f"gain_{o}" for o in orders}
+    shares |= {"least": "least", "most": "most", "spread": "spread"}
+    return ("Row conflicts per access to DRAM, and time saved compared with the page allocator "
+            "alone; simulated,\nmedians of the boots and means over the numbers of threads. "
+            "*alone*: programs whose working set is a\nshare of the last level.  *cost*: time "
+            "that the page allocator's placement saves where DRAM opens and\ncloses rows at once. "
+            f"*least*, *most*: of {orders[-1]}, over the numbers of threads. *spread*: the largest "
+            "of the times\nof all settings over the boots.",
+            table(rows, {"machine": "machine", "memory": "memory", "load": "load"}
+                  | {h: lambda r, k=k: f"{r[k]:.1%}" for h, k in shares.items()}),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 
@@ -611,8 +618,9 @@ SECTIONS = {
 # Document: (title, sections)
 DOCUMENTS = {
     "results.rst": ("Results", [s for s in SECTIONS
-                                if not s.startswith(("srm", "drawn", "rocs", "ubm",
+                                if not s.startswith(("m3", "srm", "drawn", "rocs", "ubm",
                                                      "setcache"))]),
+    "results-m3.rst": ("Results of M3", ["m3", "m3-starts"]),
     "results-srm.rst": ("Results of SRM-buffer",
                         ["srm", *(f"srm:{part}" for part in SRM_PARTS), "drawn"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
