@@ -13,10 +13,9 @@
  *   page       0   1   2   3   4   5   6   7
  *   channel    0   0   1   1   0   0   1   1
  *
- * Programs that go through their memory side by side wait for each other where they meet,
- * and soon go through the turns one behind the other.  Then they meet no more.  Single
- * pages at random have no turns, and programs keep meeting.  Clusters that are spread
- * keep the turns, and still part arrays that lie a power of two apart.
+ * Threads that go through memory in step lose time on the modelled machines if single
+ * pages at random take these turns away, see Documentation/mm/mcube/model.rst.  Clusters
+ * that are spread keep the turns, and still part arrays that lie a power of two apart.
  */
 
 #include <asm/page.h>
