@@ -129,6 +129,7 @@ void mcube_fill_build(struct mcube_fill *f, unsigned int order,
 		      enum mcube_fill_order fill_order, u64 key);
 void mcube_even_build(struct mcube_fill *f, unsigned int order, unsigned int cluster,
 		      const struct mcube_map *map, u64 key);
+unsigned int mcube_even_colors(const struct mcube_dim *color, unsigned int order);
 void mcube_fill_choose(struct mcube_fill_choice *p, const struct mcube_map *map,
 		       unsigned int order);
 void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key);

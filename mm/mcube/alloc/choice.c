@@ -18,32 +18,9 @@
  * that are spread keep the turns, and still part arrays that lie a power of two apart.
  */
 
-#include <asm/page.h>
-#include <linux/bits.h>
-#include <linux/log2.h>
 #include <linux/minmax.h>
 
 #include "bins.h"
-
-/* Colors that a container has.  A bit that changes the color as other bits do adds none. */
-static unsigned int count_colors(const struct mcube_dim *color, unsigned int order)
-{
-	u8 basis[MCUBE_MAX_MASKS] = { };
-	unsigned int bit, i, value, nr = 1;
-
-	for (bit = PAGE_SHIFT; bit < PAGE_SHIFT + order; bit++) {
-		for (value = 0, i = 0; i < color->nr_masks; i++)
-			value |= (color->mask[i] >> bit & 1) << i;
-		for (i = color->nr_masks; i--;)
-			if (value & BIT(i))
-				value ^= basis[i];
-		if (!value)
-			continue;
-		basis[ilog2(value)] = value;
-		nr *= 2;
-	}
-	return nr;
-}
 
 /**
  * mcube_fill_choose() - choose fill order and size of clusters for a map
@@ -54,7 +31,7 @@ static unsigned int count_colors(const struct mcube_dim *color, unsigned int ord
 void mcube_fill_choose(struct mcube_fill_choice *p, const struct mcube_map *map,
 		       unsigned int order)
 {
-	p->colors = count_colors(&map->color, order);
+	p->colors = mcube_even_colors(&map->color, order);
 	p->fill_order = p->colors > 1 ? MCUBE_FILL_EVEN : MCUBE_FILL_SHUFFLE;
 	if (map->bank.nr_values > 1) {
 		p->cluster = min(order, MCUBE_CLUSTER_MAX);

@@ -85,6 +85,26 @@ static void bit_values(u8 *value, const struct mcube_dim *d, unsigned int order)
 		value[bit] = mcube_dim_value(d, 1ULL << bit) & (BIT(d->nr_masks) - 1);
 }
 
+/**
+ * mcube_even_colors() - number of colors that a container has
+ * @color: colors; a table counts for nothing.
+ * @order: order of the container.
+ *
+ * Return: 2 to the power of the number of independent bits of the offset.
+ */
+unsigned int mcube_even_colors(const struct mcube_dim *color, unsigned int order)
+{
+	u8 value[MCUBE_MAX_ORDER];
+	struct span colors;
+	unsigned int bit;
+
+	bit_values(value, color, order);
+	span_init(&colors);
+	for (bit = 0; bit < order; bit++)
+		span_add(&colors, value[bit]);
+	return 1U << colors.nr;
+}
+
 static unsigned int value_of(const u8 *value, unsigned int off)
 {
 	unsigned int sum = 0;
