@@ -48,14 +48,13 @@ static void free_half(struct page *page)
 static int block_test_init(struct kunit *test)
 {
 	struct block_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
-	int ret;
 
 	if (!t)
 		return -ENOMEM;
 	test->priv = t;
 	t->order = mcube_config.order;
-	ret = alloc_fixture_init(&t->fixture) ?: mcube_alloc_enable(false);
-	return ret ?: mcube_alloc_set_order(MCUBE_ORDER_MIN) ?: mcube_alloc_enable(true);
+	return alloc_fixture_off(&t->fixture) ?: mcube_alloc_set_order(MCUBE_ORDER_MIN) ?:
+	       mcube_alloc_enable(true);
 }
 
 static void block_test_exit(struct kunit *test)

@@ -36,14 +36,12 @@ struct cluster_test {
 static int cluster_test_init(struct kunit *test)
 {
 	struct cluster_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
-	int ret;
 
 	if (!t)
 		return -ENOMEM;
 	test->priv = t;
 	t->cluster_order = mcube_config.cluster_order;
-	ret = alloc_fixture_init(&t->fixture);
-	return ret ?: mcube_alloc_enable(false) ?:
+	return alloc_fixture_off(&t->fixture) ?:
 	       mcube_alloc_set_cluster_order(MCUBE_CLUSTER_MAX) ?: mcube_alloc_enable(true);
 }
 

@@ -28,7 +28,8 @@ struct alloc_fixture {
 	bool enabled;
 };
 
-static inline int alloc_fixture_init(struct alloc_fixture *f)
+/* Set the map; the allocator stays off, so that a test can change its settings. */
+static inline int alloc_fixture_off(struct alloc_fixture *f)
 {
 	struct mcube_dim color, bank;
 	int ret;
@@ -42,7 +43,12 @@ static inline int alloc_fixture_init(struct alloc_fixture *f)
 		ret = mcube_dim_parse(&bank, TEST_BANKS, strlen(TEST_BANKS), NULL);
 	if (!ret)
 		ret = mcube_map_set_dims(&color, &bank, MCUBE_SOURCE_SYSFS);
-	return ret ?: mcube_alloc_enable(true);
+	return ret;
+}
+
+static inline int alloc_fixture_init(struct alloc_fixture *f)
+{
+	return alloc_fixture_off(f) ?: mcube_alloc_enable(true);
 }
 
 /* The allocator is off already, so that a test can put back more than this. */

@@ -72,7 +72,9 @@ MACHINES = ("x5570", "i7-860", "sliced")
 MEMORIES = ("fresh", "aged")
 # The fill order that the summary's keys without a suffix are about comes last.
 ORDERS = ("paper", "shuffle", "even", "auto")
-# The same with clusters of 2^n pages, for --orders.
+# Settings without the mcube allocator, which each order is compared with.
+BASES = ("stock", "no rows")
+# The orders with clusters of 2^n pages, for --orders.
 CLUSTERED = tuple(f"{order}:{n}" for order in ("shuffle", "even") for n in range(1, 6))
 # Share of time that the paper reports as saved for memory-intensive loads, and for
 # canneal, facesim, fluidanimate and streamcluster on average.
@@ -161,7 +163,7 @@ def script(args, memory, policy, llc, repeat):
     if memory == "aged":
         out += [f"/guest/mcube-pages age -m {AGED_MIB} > /tmp/aged 2>&1 &", "aged=$!",
                 "while ! grep -q aged /tmp/aged; do sleep 0.2; done"]
-    if policy not in ("stock", "no rows"):
+    if policy not in BASES:
         order, _, cluster = policy.partition(":")
         out += [f"echo {cluster or 0} > {ALLOC}/cluster_order",
                 f"echo {order} > {ALLOC}/fill_order", f"echo 1 > {ALLOC}/enabled"]
@@ -440,7 +442,7 @@ def run():
     ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     # All first boots come first: a run that is interrupted has figures for each cell.
     cells = [(*cell, i) for i in range(args.repeat) for cell in itertools.product(
-        args.machines, args.memories, ("stock", "no rows", *args.orders))]
+        args.machines, args.memories, (*BASES, *args.orders))]
     steps = ui.Steps("bench-m3", [f"{len(cells)} guests, {args.jobs} at a time", "report"])
     for tool in TOOLS:
         lab.guest_tool(tool)

@@ -6,6 +6,7 @@
 #include "mcube_test.h"
 
 #include "alloc/bins.h"
+#include "bins_check.h"
 
 #define FRAMES		MCUBE_MAX_PAGES
 
@@ -99,43 +100,15 @@ TEST(fresh_container_in_paper_order)
 		EXPECT_EQ(mcube_bins_take(b), first[i]);
 }
 
-/* Check the invariant frame by frame and group by group. */
 static void check(struct __test_metadata *_metadata, const struct mcube_bins *b,
 		  const bool *free)
 {
-	unsigned int level, off, n = 1U << b->order, nr_free = 0;
-	static u8 seen[FRAMES];
-	struct page *page;
+	unsigned int off, nr_free = 0;
 
-	memset(seen, 0, sizeof(seen));
-	for (level = 0; level <= b->order; level++) {
-		ASSERT_EQ(!!(b->nonempty & BIT(level)),
-			  !list_empty(&b->bin[level]));
-		list_for_each_entry(page, &b->bin[level], lru) {
-			off = page - b->base;
-			ASSERT_EQ(page->private, level);
-			ASSERT_EQ(seen[off], 0);
-			seen[off]++;
-		}
-	}
-	for (off = 0; off < n; off++) {
+	check_bins(_metadata, b, free);
+	for (off = 0; off < 1U << b->order; off++)
 		nr_free += free[off];
-		ASSERT_EQ(seen[off], free[off]);
-		ASSERT_EQ(!!test_bit(off, b->free), free[off]);
-	}
 	ASSERT_EQ(b->nr_free, nr_free);
-	for (level = 0; level <= b->order; level++) {
-		for (off = 0; off < n; off += 1U << level) {
-			unsigned int i, reps = 0;
-			bool all = true;
-
-			for (i = off; i < off + (1U << level); i++) {
-				all &= free[i];
-				reps += free[i] && b->base[i].private >= level;
-			}
-			ASSERT_EQ(reps, all);
-		}
-	}
 }
 
 enum op { PUT, TAKE, REMOVE, TAKE_FROM };

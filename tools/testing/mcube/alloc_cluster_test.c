@@ -6,6 +6,7 @@
 #include "mcube_test.h"
 
 #include "alloc/bins.h"
+#include "bins_check.h"
 
 #define FRAMES		MCUBE_MAX_PAGES
 
@@ -205,32 +206,6 @@ static void close_cluster(enum state *state)
 			state[off] = FREE;
 }
 
-/* Each free group has one frame of its level or more; only free frames are in bins. */
-static void check_bins(struct __test_metadata *_metadata, const bool *free)
-{
-	unsigned int level, off, i, reps, binned = 0, nr = 0;
-	struct page *page;
-	bool all;
-
-	for (level = 0; level <= bins.order; level++) {
-		list_for_each_entry(page, &bins.bin[level], lru) {
-			ASSERT_TRUE(free[page - frames]);
-			ASSERT_EQ(page->private, level);
-			binned++;
-		}
-		for (off = 0; off < 1U << bins.order; off += 1U << level) {
-			for (i = off, reps = 0, all = true; i < off + (1U << level); i++) {
-				all &= free[i];
-				reps += free[i] && frames[i].private >= level;
-			}
-			ASSERT_EQ(reps, all);
-		}
-	}
-	for (off = 0; off < FRAMES; off++)
-		nr += free[off];
-	ASSERT_EQ(binned, nr);
-}
-
 static void compare(struct __test_metadata *_metadata, const enum state *state)
 {
 	bool free[FRAMES], open[FRAMES];
@@ -238,7 +213,7 @@ static void compare(struct __test_metadata *_metadata, const enum state *state)
 
 	frames_that_are(state, FREE, free);
 	frames_that_are(state, OPEN, open);
-	check_bins(_metadata, free);
+	check_bins(_metadata, &bins, free);
 	ASSERT_EQ(mcube_bins_top(&bins), largest_group(free, bins.order));
 	ASSERT_EQ(mcube_bins_largest(&bins), max(largest_group(free, bins.order),
 						 largest_group(open, bins.order)));
