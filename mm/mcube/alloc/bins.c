@@ -28,8 +28,8 @@
  * Invariant: every wholly free group of 2^l frames has exactly one frame of
  * level l or more, its representative.
  *
- * alloc.c and hinted.c take and free frames, container.c fills the bins of a
- * container, release.c empties them.
+ * alloc.c and hinted.c take and free frames.  container.c fills and sorts the bins of a
+ * container (sort.c), release.c empties them.
  *
  * Source: the M3 ("Mcube") multi-core multi-bank allocator: Park, Baek, Choi,
  * Lee, Noh, "Regularities considered harmful: forcing randomness to memory
@@ -71,27 +71,7 @@
 #include <linux/mm_types.h>
 #include <linux/string.h>
 
-#include "bins.h"
-
-/*
- * The slot that names the representative of the group of 2^level frames around
- * @off.  It is the index word of a frame of the group.  The frames are assigned
- * as the inner nodes of a binary tree in order: no two groups share a frame.
- *
- *   frame   0   1   2   3   4   5   6   7
- *   group      2^1     2^1     2^1     2^1     slots 1, 3, 5, 7
- *                  2^2             2^2         slots 2, 6
- *                          2^3                 slot  4
- *
- * The slot is written when the group becomes free and is not cleared later: a
- * reader checks that the named frame is free and that its level is sufficient.
- */
-static unsigned long *rep_slot(struct mcube_bins *b, unsigned int level, unsigned int off)
-{
-	unsigned int first = off & ~((1U << level) - 1);
-
-	return &b->base[first + (1U << (level - 1))].index;
-}
+#include "bins_lists.h"
 
 #define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
 /* So many words before a frame that was found, other colors may have frames still. */
@@ -144,31 +124,6 @@ static inline unsigned int reach(const struct mcube_bins *b, unsigned int off)
 	return test_bit(off ^ 1, b->free) ? mcube_bins_ascent(b->free, b->order, off) : 0;
 }
 
-static void note_rep(struct mcube_bins *b, unsigned int off, unsigned int level)
-{
-	for (; level; level--)
-		*rep_slot(b, level, off) = off;
-}
-
-static void bin_add(struct mcube_bins *b, unsigned int off, unsigned int level)
-{
-	struct page *page = b->base + off;
-
-	page->private = level;
-	list_add(&page->lru, &b->bin[level]);
-	b->nonempty |= BIT(level);
-}
-
-static void bin_del(struct mcube_bins *b, unsigned int off)
-{
-	struct page *page = b->base + off;
-	unsigned int level = page->private;
-
-	list_del(&page->lru);
-	if (list_empty(&b->bin[level]))
-		b->nonempty &= ~BIT(level);
-}
-
 /* By level, what a frame that reaches the level adds to the counts of groups. */
 static const union mcube_bins_groups one_more[MCUBE_MAX_ORDER + 1] = {
 	{ .nr = { 1 } }, { .nr = { 1, 1 } }, { .nr = { 1, 1, 1 } }, { .nr = { 1, 1, 1, 1 } },
@@ -205,16 +160,6 @@ static void unbinned_del(struct mcube_bins *b, unsigned int off, unsigned int or
 	/* Where no group of a size is free, no larger group is. */
 	while (b->unbinned && !b->groups.nr[__fls(b->unbinned)])
 		b->unbinned >>= 1;
-}
-
-static void empty_bins(struct mcube_bins *b)
-{
-	unsigned int level;
-
-	b->nonempty = 0;
-	b->unbinned = 0;
-	for (level = 0; level <= b->order; level++)
-		INIT_LIST_HEAD(&b->bin[level]);
 }
 
 /**
@@ -543,118 +488,6 @@ unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first, unsi
 		bin_add(b, first + i, mine);
 	}
 	return level;
-}
-
-/*
- * Swap the two halves of groups: bit j of the result depends on bit j of @off
- * and on higher bits.  So buddy groups stay buddy groups, while the order of
- * the frames changes from key to key.  Key 0 changes nothing.
- */
-static unsigned int twist(unsigned int off, unsigned int mask, u64 key)
-{
-	return off ^ ((key ^ (off >> 1 & key >> 16) ^ (off >> 2 & key >> 32) ^
-		       (off >> 3 & key >> 48)) & mask);
-}
-
-/*
- * Frame number @i of a variant of a fill order.  The frames of an even order change
- * places within their level, run by run.  All frames of a level have the higher bits
- * of their numbers in common.
- */
-static unsigned int nth(const struct mcube_fill *f, unsigned int i, u64 key)
-{
-	unsigned int mask = (1U << f->order) - 1;
-
-	if (!f->even)
-		return twist(f->off[i], mask, key);
-	i = twist(i, mask >> f->level[i] >> 1, key);
-	/* Bits of the key that twist() does not use. */
-	return f->off[i] ^ (((key >> 10 & 0x3f) | (key >> 20 & 0xfc0)) & mask);
-}
-
-/**
- * mcube_bins_fill() - free all frames of a container that is wholly in use
- * @b: the bins, fresh from mcube_bins_init().
- * @f: fill order, computed for containers of this order.
- * @key: variant of the fill order; 0 for @f itself.
- *
- * Does the same as mcube_bins_put() for one frame after the other, but need not
- * compute the levels.
- */
-void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
-{
-	unsigned int i, n = 1U << b->order;
-
-	for (i = 0; i < n; i++) {
-		unsigned int off = nth(f, i, key);
-
-		note_rep(b, off, f->level[i]);
-		bin_add(b, off, f->level[i]);
-	}
-	bitmap_set(b->free, 0, n);
-	b->nr_free = n;
-	b->cluster = f->cluster;
-}
-
-/**
- * mcube_bins_fill_unbinned() - free all frames of a container, outside the bins
- * @b: the bins, fresh from mcube_bins_init().
- *
- * Free frames stay unbinned until mcube_bins_sort(), or until the last unbinned
- * frame is taken.
- */
-void mcube_bins_fill_unbinned(struct mcube_bins *b)
-{
-	unsigned int level, n = 1U << b->order;
-
-	for (level = 0; level <= b->order; level++)
-		b->groups.nr[level] = n >> level;
-	b->unbinned = BIT(b->order + 1) - 1;
-	bitmap_set(b->free, 0, n);
-	b->nr_free = n;
-}
-
-/*
- * Shall the free frames enter the bins anew?  Binned frames are in the order of their
- * frees, which is as good as any, but for an even order.  Few frames are not worth
- * the walk.
- */
-static bool worth_sorting(const struct mcube_bins *b, const struct mcube_fill *f)
-{
-	return b->unbinned || (f->even && b->nr_free >= 1U << b->order >> 2);
-}
-
-/**
- * mcube_bins_sort() - put the free frames into the bins in the fill order
- * @b: the bins, no cluster open; nothing happens if the bins are as good as they are.
- * @f: fill order, computed for containers of this order.
- * @key: variant of the fill order; 0 for @f itself.
- */
-void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
-{
-	unsigned int i, n = 1U << b->order;
-	DECLARE_BITMAP(in, MCUBE_MAX_PAGES);
-
-	b->cluster = f->cluster;
-	if (!worth_sorting(b, f))
-		return;
-	empty_bins(b);
-	if (mcube_bins_full(b)) {
-		mcube_bins_fill(b, f, key);
-		return;
-	}
-	/* @free does not change: searches read it without a lock. */
-	bitmap_zero(in, MCUBE_MAX_PAGES);
-	for (i = 0; i < n; i++) {
-		unsigned int off = nth(f, i, key), level;
-
-		if (!test_bit(off, b->free))
-			continue;
-		__set_bit(off, in);
-		level = mcube_bins_ascent(in, b->order, off);
-		note_rep(b, off, level);
-		bin_add(b, off, level);
-	}
 }
 
 /**

@@ -103,7 +103,7 @@ union mcube_bins_groups {
  *
  * The caller serialises all calls on one instance.  While a frame is in a
  * bin these words of its struct page belong to the bins: lru (links),
- * private (level) and index (see rep_slot() in bins.c).  The bins do not touch
+ * private (level) and index (see rep_slot() in bins_lists.h).  The bins do not touch
  * the struct page of an unbinned frame.
  */
 struct mcube_bins {

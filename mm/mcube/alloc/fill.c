@@ -8,7 +8,7 @@
  * enter leaves first.  So the order in which frames enter decides which colors
  * and banks the first requests get.  The order is computed once, when the
  * allocator is switched on, with the level that each frame reaches; a key turns
- * it into another order for each container, see twist() in bins.c.
+ * it into another order for each container, see twist() in sort.c.
  *
  *   paper     ascending, as in the M3 paper
  *   shuffle   the best of some random orders: the first frames shall differ in

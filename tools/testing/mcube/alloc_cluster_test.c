@@ -206,6 +206,17 @@ static void close_cluster(enum state *state)
 			state[off] = FREE;
 }
 
+/* A CPU claims the container: representatives of clusters enter the bins anew. */
+static void sort_bins(enum state *state)
+{
+	static const struct mcube_map no_masks;
+	static struct mcube_fill even;
+
+	close_cluster(state);
+	mcube_even_build(&even, bins.order, bins.cluster, &no_masks, get_random_u64());
+	mcube_bins_sort(&bins, &even, get_random_u64());
+}
+
 static void compare(struct __test_metadata *_metadata, const enum state *state)
 {
 	bool free[FRAMES], open[FRAMES];
@@ -266,6 +277,8 @@ TEST(random_operations_against_a_model)
 					take_hinted(_metadata, state);
 				} else if (round % 64 == 1) {
 					close_cluster(state);
+				} else if (round % 64 == 2) {
+					sort_bins(state);
 				}
 				compare(_metadata, state);
 			}

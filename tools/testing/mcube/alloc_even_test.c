@@ -134,20 +134,14 @@ static unsigned int run_length(const struct mcube_dim *color, const struct mcube
 	return values(color, f->order) / values(color, f->cluster) << f->cluster;
 }
 
-/*
- * Check a variant of an even order; returns whether the banks are even in each run, too.
- */
-static bool check_variant(struct __test_metadata *_metadata, const struct mcube_fill *f,
-			  const struct mcube_map *map, u64 key)
+/* Check all frames in the order in which they left; returns whether the banks are even, too. */
+static bool check_frames(struct __test_metadata *_metadata, const struct mcube_fill *f,
+			 const struct mcube_map *map, const u16 *off)
 {
 	unsigned int run = run_length(&map->color, f), i, n = 1U << f->order;
-	struct mcube_bins *b = fresh(f->order);
-	static u16 off[FRAMES], again[FRAMES];
 	static bool seen[FRAMES];
 	bool even = true;
 
-	mcube_bins_fill(b, f, key);
-	take_all(b, off);
 	memset(seen, 0, sizeof(seen));
 	for (i = 0; i < n; i++) {
 		EXPECT_LT(off[i], n);
@@ -161,11 +155,45 @@ static bool check_variant(struct __test_metadata *_metadata, const struct mcube_
 	for (i = 0; i < n; i++)
 		if (i & ((1U << f->cluster) - 1))
 			EXPECT_EQ(off[i], off[i - 1] + 1);
-	if (f->cluster)
-		return even;
-	/* Freeing frame by frame gives the same bins: the levels are right. */
-	for (i = n; i--;)
+	return even;
+}
+
+static void free_at_random(struct mcube_bins *b, u16 *off)
+{
+	unsigned int i, other;
+
+	for (i = 1U << b->order; i--;) {
+		other = get_random_u32_below(i + 1);
+		swap(off[i], off[other]);
 		mcube_bins_put(b, off[i]);
+	}
+}
+
+/*
+ * Check a variant of an even order, fresh and when a CPU claims the container after use;
+ * returns whether the banks are even in each run of the fresh container, too.
+ */
+static bool check_variant(struct __test_metadata *_metadata, const struct mcube_fill *f,
+			  const struct mcube_map *map, u64 key)
+{
+	struct mcube_bins *b = fresh(f->order);
+	static u16 off[FRAMES], again[FRAMES];
+	unsigned int i, n = 1U << f->order;
+	bool even;
+
+	mcube_bins_fill(b, f, key);
+	take_all(b, off);
+	even = check_frames(_metadata, f, map, off);
+	if (!f->cluster) {
+		/* Freeing frame by frame gives the same bins: the levels are right. */
+		for (i = n; i--;)
+			mcube_bins_put(b, off[i]);
+		take_all(b, again);
+		EXPECT_EQ(memcmp(off, again, n * sizeof(*off)), 0);
+	}
+	memcpy(again, off, n * sizeof(*off));
+	free_at_random(b, again);
+	mcube_bins_sort(b, f, key);
 	take_all(b, again);
 	EXPECT_EQ(memcmp(off, again, n * sizeof(*off)), 0);
 	return even;
