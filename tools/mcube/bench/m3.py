@@ -98,13 +98,11 @@ LOCKSTEP = ("serial read", *(f"{how} {p}" for how in SETUP for p in ("copy", "tr
 APART_MIB = {"copy": 8, "triad": 12}
 # Loads of the program shapes, which share out the same work among the threads.
 SHAPES = ("streamcluster", "canneal", "fluidanimate")
-# A process each, on CPUs of their own: a run is too short for the scheduler to part two
-# processes that begin on one CPU, and the second would have the cache to itself at the end.
-STREAM = ("sh -c 'for cpu in $(seq {t}); do taskset -c $((cpu - 1)) stress-ng -q --stream 1 "
-          "--stream-ops 4 --stream-l3-size 2M --stream-madvise nohugepage & all=\"$all $!\"; "
-          "done; for one in $all; do wait $one || exit; done'")
 REAL = {
-    "stress-ng stream": STREAM,
+    # stress-ng divides the size among its processes.  Its arrays have 4 MiB then, and a run is
+    # long beside its start.
+    "stress-ng stream": "stress-ng -q --stream {t} --stream-ops 3 --stream-l3-size {t}M "
+                        "--stream-madvise nohugepage",
     "sysbench read": SYSBENCH.replace("{op}", "read"),
     "sysbench write": SYSBENCH.replace("{op}", "write"),
 }

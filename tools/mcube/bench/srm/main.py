@@ -97,11 +97,11 @@ def alone_of(name, options):
             what = v if share == .75 else f"{v}-{share}"
             run = {k: guest.repeated(guest.folder_of(name), f"{k}.{what}", options["repeat"])
                    for k in POLICIES}
-            cycles, misses = ({k: run[k][e]["median"] for k in POLICIES}
-                              for e in ("cycles", "llc_misses"))
+            cycles, refs, misses = ({k: run[k][e]["median"] for k in POLICIES}
+                                    for e in ("cycles", "llc_refs", "llc_misses"))
             rows.append({"part": "alone", "machine": options["machine"], "fs": options["fs"],
-                         "victim": v, "share": share, "cycles": cycles, "misses": misses,
-                         "loss": cycles["srm"] / cycles["off"] - 1})
+                         "victim": v, "share": share, "cycles": cycles, "refs": refs,
+                         "misses": misses, "loss": cycles["srm"] / cycles["off"] - 1})
     return rows
 
 
