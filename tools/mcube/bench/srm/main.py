@@ -99,9 +99,11 @@ def alone_of(name, options):
                    for k in POLICIES}
             cycles, refs, misses = ({k: run[k][e]["median"] for k in POLICIES}
                                     for e in ("cycles", "llc_refs", "llc_misses"))
+            off = run["off"]["cycles"]
             rows.append({"part": "alone", "machine": options["machine"], "fs": options["fs"],
                          "victim": v, "share": share, "cycles": cycles, "refs": refs,
-                         "misses": misses, "loss": cycles["srm"] / cycles["off"] - 1})
+                         "misses": misses, "loss": cycles["srm"] / cycles["off"] - 1,
+                         "spread_off": off["max"] / off["min"] - 1})
     return rows
 
 
