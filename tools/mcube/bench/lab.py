@@ -138,11 +138,16 @@ def verdicts(summary, targets):
         print(f"{key} {summary[key]:.4f}, target {limit}: {verdict(summary[key], limit)}")
 
 
-def picture(figure, name):
-    """Write build/results/NAME.png."""
-    path = RESULTS / f"{name}.png"
+def picture(figure, name, kind=".png"):
+    """Write build/results/NAME.png, or NAME.svg for the documentation; returns the path.
+
+    The same figures give the same SVG: it has no date, and its names do not change.
+    """
+    path = RESULTS / f"{name}{kind}"
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": "mcube"})
+    about = {"Software": "mcube"} if kind == ".png" else {"Date": None}
+    with pyplot().rc_context({"svg.hashsalt": "mcube", "svg.fonttype": "none"}):
+        figure.savefig(path, dpi=110, bbox_inches="tight", metadata=about)
     return path
 
 

@@ -108,6 +108,15 @@ REAL = {
 }
 
 
+def group_of(load):
+    """The kind of a load, for means over loads."""
+    if load in ALONE or load in LOCKSTEP:
+        return load.split()[0]
+    if load in PATTERNS:
+        return "random" if load == "random" else "side by side"
+    return "shapes" if load in SHAPES else "real programs"
+
+
 def file(load, threads):
     """Name of the file with the figures of a run."""
     return f"{load.replace(' ', '-')}.{threads}"
@@ -282,6 +291,7 @@ def compare(rows, orders):
     for key, by in medians(rows).items():
         stock = by["stock"]
         row = dict(zip(KEYS, key)) | {
+            "part": "load", "group": group_of(key[KEYS.index("load")]),
             "conflicts_stock": stock["conflicts"], "banks_stock": stock["banks"],
             "misses_stock": stock["llc_misses"],
             "cost_stock": 1 - by["no rows"]["time"] / stock["time"],
@@ -295,6 +305,20 @@ def compare(rows, orders):
                     if stock["conflicts"] else 0.0}
         out.append(row)
     return out
+
+
+def by_group(table, orders):
+    """Means over loads and threads: a row per machine, memory and kind of load."""
+    cells = {}
+    for r in table:
+        cells.setdefault((r["group"], r["machine"], r["memory"]), []).append(r)
+    main = f"gain_{orders[-1]}"
+    return [{"part": "group", "group": group, "machine": machine, "memory": memory}
+            | {k: statistics.fmean(r[k] for r in rows)
+               for k in ("cost_stock", *(f"gain_{o}" for o in orders))}
+            | {"least": min(r[main] for r in rows), "most": max(r[main] for r in rows),
+               "spread": statistics.median(r["spread"] for r in rows)}
+            for (group, machine, memory), rows in cells.items()]
 
 
 def mean_gain(rows, order):
@@ -361,33 +385,42 @@ def show(table, orders):
                          *(f"gain {orders[0]}", *orders[1:]), "spread"], body, lead="  ")
 
 
-def draw(table, orders):
-    """Draw the time saved for each load, in a panel per machine and memory."""
+def show_groups(groups, orders):
+    """Print the means over loads and threads."""
+    print("\nsimulated, means over loads and threads; cost and gains are shares of the stock "
+          f"allocator's\ntime; least and most: of {orders[-1]}; spread of the boots: the median\n")
+    keys = ("cost_stock", *(f"gain_{o}" for o in orders), "least", "most", "spread")
+    print_table(["loads", "machine", "memory", "cost", f"gain {orders[0]}", *orders[1:], "least",
+                 "most", "spread"],
+                [[r["group"], r["machine"], r["memory"], *(f"{r[k]:.1%}" for k in keys)]
+                 for r in groups], left=3, lead="  ")
+
+
+def draw(groups, orders):
+    """Draw the time saved for each kind of load, in a panel per machine and memory."""
     plt = lab.pyplot()
-    panels = list(dict.fromkeys((r["machine"], r["memory"]) for r in table))
-    loads = list(dict.fromkeys(r["load"] for r in table))
-    fig, axes = plt.subplots(len(panels), 1, figsize=(0.35 * len(loads) + 4, 2.4 * len(panels)),
-                             sharex=True, squeeze=False)
+    panels = list(dict.fromkeys((r["machine"], r["memory"]) for r in groups))
+    kinds = list(dict.fromkeys(r["group"] for r in groups))
+    fig, axes = plt.subplots(len(panels), 1, figsize=(8, 1.9 * len(panels)), sharex=True,
+                             squeeze=False)
     width = 0.8 / len(orders)
     colors = dict(zip(orders[::-1], ("#4477aa", "#66ccee", "#ccbb44", "#bbbbbb")))
     for ax, panel in zip(axes[:, 0], panels):
+        rows = [r for r in groups if (r["machine"], r["memory"]) == panel]
         for j, order in enumerate(orders):
-            for i, load in enumerate(loads):
-                gain = [100 * r[f"gain_{order}"] for r in table
-                        if (r["machine"], r["memory"], r["load"]) == (*panel, load)]
-                if not gain:
-                    continue
-                mean, at = statistics.fmean(gain), i + (j - (len(orders) - 1) / 2) * width
-                ax.bar(at, mean, width, color=colors.get(order, "#228833"),
-                       label=order if not i else None)
-                ax.vlines(at, min(gain), max(gain), color="black", linewidth=0.8)
+            at = [kinds.index(r["group"]) + (j - (len(orders) - 1) / 2) * width for r in rows]
+            ax.bar(at, [100 * r[f"gain_{order}"] for r in rows], width,
+                   color=colors.get(order, "#228833"), label=order)
+        ax.vlines(at, [100 * r["least"] for r in rows], [100 * r["most"] for r in rows],
+                  color="black", linewidth=0.8)
         ax.axhline(0, color="black", linewidth=0.6)
-        ax.set_title(f"{panel[0]}, {panel[1]} memory, simulated")
-        ax.set_ylabel("time saved, %")
-    axes[-1][0].set_xticks(range(len(loads)), loads, rotation=60, ha="right")
-    axes[0][0].legend(title="fill order; mean,\nleast and most\nof all threads", fontsize=7,
-                      loc="upper left", bbox_to_anchor=(1.01, 1))
-    path = lab.picture(fig, "m3")
+        ax.set_title(f"{panel[0]}, {panel[1]} memory, simulated", fontsize=9)
+        ax.set_ylabel("time saved, %", fontsize=8)
+    axes[-1][0].set_xticks(range(len(kinds)), kinds, fontsize=8)
+    axes[0][0].legend(title=f"fill order; line: least\nand most of {orders[-1]}", fontsize=7,
+                      title_fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1))
+    fig.tight_layout()
+    path = lab.picture(fig, "m3", ".svg")
     plt.close(fig)
     return path
 
@@ -453,7 +486,9 @@ def run():
         rows = [r for got in pool.map(lambda c: guest(args, *c), cells) for r in got]
     steps("report")
     table = compare(rows, args.orders)
+    groups = by_group(table, args.orders)
     show(table, args.orders)
+    show_groups(groups, args.orders)
     summary = summarize(table, args.orders)
     print(f"\nfill_order={args.orders[-1]} saves {summary['time_gain_mean']:.1%} of the time on "
           f"average, {summary['time_gain_max']:.1%} at most, {summary['time_gain_min']:.1%} at "
@@ -464,15 +499,15 @@ def run():
         if key in summary:
             met = "met" if summary[key] >= least else "MISSED"
             print(f"{key} {summary[key]:.4f}, at least {least}: {met}")
-    png = draw(table, args.orders)
+    picture = draw(groups, args.orders)
     path = lab.save("m3", {
         "kind": "simulated", "misses": args.misses,
         "machines": {m: Model(m).description for m in args.machines},
         "smp": CPUS, "mem": MEMORY, "aged_mib": AGED_MIB, "memload_mib": args.mib,
         "memload_serial_mib": args.serial_mib, "memload_least_mib": args.least_mib,
         "passes": args.passes, "repeat": args.repeat, "orders": args.orders,
-        "qemu": lab.qemu_version(), "programs": REAL}, table, summary)
-    print(f"\nwritten: {path}\n         {png}")
+        "qemu": lab.qemu_version(), "programs": REAL}, groups + table, summary)
+    print(f"\nwritten: {path}\n         {picture}")
     lab.finish(path, steps, args)
     return 0
 

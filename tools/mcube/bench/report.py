@@ -33,5 +33,5 @@ def write(results):
         out += ["", "Parameters:", ""]
         out += [f"- {k}: `{v}`" for k, v in flat("", data["parameters"])]
         out += [""] + [f"![{p.stem}]({p.name})"
-                       for p in sorted(results.glob(f"{path.stem}*.png"))] + [""]
+                       for p in sorted(results.glob(f"{path.stem}*.*g"))] + [""]
     (results / "report.md").write_text("\n".join(out), "utf-8")

@@ -19,8 +19,8 @@ import re
 import statistics
 
 from lib import ui
+from lib.rst import pairs, plain, table
 from lib.ui import BUILD, ROOT, Failure, say
-from mcube_cmd.term import aligned
 
 FOLDER = ROOT / "Documentation/mm/mcube"
 HEAD = """.. SPDX-License-Identifier: GPL-2.0
@@ -34,33 +34,6 @@ Each table says what kind of number it holds, and of which machine.  Instruction
 are counted by QEMU (``-icount``).  Cycles and cache or DRAM events are those of a
 modelled machine.  Seconds are those of the emulator's host.
 """
-
-
-def number(item):
-    """A number in its shortest form; text unchanged."""
-    if isinstance(item, float):
-        return f"{item:.4g}" if abs(item) < 1000 else f"{item:.0f}"
-    return str(item)
-
-
-def table(rows, columns):
-    """A list of dicts as an RST simple table; columns are {heading: key or function}."""
-    get = [(lambda r, k=k: r.get(k, "")) if isinstance(k, str) else k for k in columns.values()]
-    text, width = aligned([columns] + [[number(g(r)) or "-" for g in get] for r in rows],
-                          len(columns), " ")
-    rule = " ".join("=" * w for w in width)
-    return "\n".join([rule, text[0], rule, *text[1:], rule])
-
-
-def pairs(items):
-    """Names and values as a definition-like table."""
-    return table([{"k": k, "v": v} for k, v in items.items()], {"name": "k", "value": "v"})
-
-
-def plain(items):
-    """The items that fit into a cell."""
-    return {k: v for k, v in items.items() if isinstance(v, (str, int, float, bool))
-            and len(str(v)) < 60}
 
 
 def alloc(data):
@@ -166,10 +139,11 @@ def model(data):
 
 
 def m3(data):
-    """bench-m3: the numbers of threads of a load as one row."""
+    """bench-m3: kinds of loads, and the numbers of threads of a load as one row."""
     orders, groups = data["parameters"]["orders"], {}
     for r in data["rows"]:
-        groups.setdefault((r["machine"], r["memory"], r["load"]), []).append(r)
+        if r["part"] == "load":
+            groups.setdefault((r["machine"], r["memory"], r["load"]), []).append(r)
     rows, mine = [], f"gain_{orders[-1]}"
     for (machine, memory, load), group in groups.items():
         keys = ("cost_stock", "conflicts_stock", f"conflicts_{orders[-1]}",
@@ -178,17 +152,28 @@ def m3(data):
                      "least": min(r[mine] for r in group), "most": max(r[mine] for r in group),
                      "spread": max(r["spread"] for r in group)}
                     | {k: statistics.fmean(r[k] for r in group) for k in keys})
+    gains = {f"saved, {o}": f"gain_{o}" for o in orders} | {
+        "least": "least", "most": "most", "spread": "spread"}
+    percent = lambda keys: {h: lambda r, k=k: f"{r[k]:.1%}"  # noqa: E731
+                            for h, k in keys.items()}
     shares = {"conflicts": "conflicts_stock", orders[-1] + " ": f"conflicts_{orders[-1]}",
-              "cost": "cost_stock"} | {f"saved, {o}": f"gain_{o}" for o in orders}
-    shares |= {"least": "least", "most": "most", "spread": "spread"}
-    return ("Row conflicts per access to DRAM, and time saved compared with the page allocator "
+              "cost": "cost_stock"}
+    return (".. kernel-figure:: results-m3.svg\n   :alt: time saved by kind of load, machine and "
+            "fill order",
+            f"Time saved compared with the page allocator alone, means over the loads of a kind "
+            f"and their numbers\nof threads; simulated.  *least*, *most*: of {orders[-1]}.  "
+            "*spread*: of the times over the boots, the\nmedian.",
+            table([r for r in data["rows"] if r["part"] == "group"], {
+                "loads": "group", "machine": "machine", "memory": "memory"}
+                  | percent({"cost": "cost_stock"} | gains)),
+            "Row conflicts per access to DRAM, and time saved compared with the page allocator "
             "alone; simulated,\nmedians of the boots and means over the numbers of threads. "
             "*alone*: programs whose working set is a\nshare of the last level.  *cost*: time "
             "that the page allocator's placement saves where DRAM opens and\ncloses rows at once. "
             f"*least*, *most*: of {orders[-1]}, over the numbers of threads. *spread*: the largest "
             "of the times\nof all settings over the boots.",
             table(rows, {"machine": "machine", "memory": "memory", "load": "load"}
-                  | {h: lambda r, k=k: f"{r[k]:.1%}" for h, k in shares.items()}),
+                  | percent(shares | gains)),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 
@@ -672,6 +657,8 @@ def run():
     for name, (title, stems) in DOCUMENTS.items():
         texts[FOLDER / name], missing = render(FOLDER / name, title, stems)
         without += missing
+    if (picture := BUILD / "results/m3.svg").is_file():
+        texts[FOLDER / "results-m3.svg"] = picture.read_text("utf-8")
     for command in without:
         say(f"no result of '{command}': its section stays as it is")
     if len(without) == len(SECTIONS):

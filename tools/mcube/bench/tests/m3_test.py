@@ -13,7 +13,8 @@ import m3
 def row(load, threads, gain):
     """A row of the comparison."""
     return {"machine": "a", "memory": "fresh", "load": load, "threads": threads,
-            "gain_auto": gain, "cut_auto": 0.0, "cost_stock": 0.0}
+            "group": m3.group_of(load), "gain_auto": gain, "cut_auto": 0.0, "cost_stock": 0.0,
+            "spread": 0.0}
 
 
 def options(*argv):
@@ -34,6 +35,16 @@ class GroupsTest(unittest.TestCase):
         self.assertEqual((got["time_gain_min"], got["time_gain_mean"]), (-.1, .05))
         self.assertEqual((got["lockstep_gain_mean"], got["shapes_gain_mean"]), (.3, -.01))
         self.assertEqual((got["single_stream_loss_max"], got["alone_loss_max"]), (.02, .04))
+
+    def test_kinds_of_loads(self):
+        """Each load has a kind, and the rows of a kind are its means."""
+        self.assertEqual([m3.group_of(x) for x in ("apart triad", "forked copy", "write", "random",
+                                                   "stress-ng stream")],
+                         ["apart", "forked", "side by side", "random", "real programs"])
+        got = {r["group"]: r for r in m3.by_group(self.table, ("auto",))}
+        self.assertEqual(list(got), ["side by side", "serial", "alone", "shapes"])
+        self.assertAlmostEqual(got["shapes"]["gain_auto"], -.01)
+        self.assertEqual((got["shapes"]["least"], got["shapes"]["most"]), (-.1, .05))
 
     def test_no_shapes(self):
         """Without shapes there is no key about them, but for the paper's."""
