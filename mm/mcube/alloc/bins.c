@@ -71,7 +71,7 @@
 #include <linux/mm_types.h>
 #include <linux/string.h>
 
-#include "bins_lists.h"
+#include "bins.h"
 
 #define WORD_LEVEL	((unsigned int)ilog2(BITS_PER_LONG))
 /* So many words before a frame that was found, other colors may have frames still. */
@@ -177,7 +177,7 @@ void mcube_bins_init(struct mcube_bins *b, struct page *base, unsigned int order
 	b->open_free = 0;
 	b->word = 0;
 	bitmap_zero(b->free, MCUBE_MAX_PAGES);
-	empty_bins(b);
+	mcube_bins_empty(b);
 }
 
 /*
@@ -191,8 +191,8 @@ static noinline unsigned int put_joined(struct mcube_bins *b, unsigned int off)
 	if (b->unbinned) {
 		unbinned_add(b, 0, level);
 	} else {
-		note_rep(b, off, level);
-		bin_add(b, off, level);
+		mcube_bins_note(b, off, level);
+		mcube_bins_add(b, off, level);
 	}
 	return level;
 }
@@ -210,7 +210,7 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 	b->nr_free++;
 	if (b->unbinned || test_bit(off ^ 1, b->free))
 		return put_joined(b, off);
-	bin_add(b, off, 0);
+	mcube_bins_add(b, off, 0);
 	return 0;
 }
 
@@ -223,7 +223,7 @@ unsigned int mcube_bins_put(struct mcube_bins *b, unsigned int off)
 static void demote(struct mcube_bins *b, unsigned int off, unsigned int level)
 {
 	while (level <= b->order) {
-		unsigned long rep = *rep_slot(b, level, off);
+		unsigned long rep = *mcube_bins_slot(b, level, off);
 		unsigned int old;
 
 		/* The slot of a group that was not free is stale. */
@@ -232,8 +232,8 @@ static void demote(struct mcube_bins *b, unsigned int off, unsigned int level)
 		old = b->base[rep].private;
 		if (old < level)
 			break;
-		bin_del(b, rep);
-		bin_add(b, rep, fls(rep ^ off) - 1);
+		mcube_bins_del(b, rep);
+		mcube_bins_add(b, rep, fls(rep ^ off) - 1);
 		level = old + 1;
 	}
 }
@@ -258,7 +258,7 @@ void mcube_bins_remove(struct mcube_bins *b, unsigned int off)
 		return;
 	}
 	level = b->base[off].private + 1;
-	bin_del(b, off);
+	mcube_bins_del(b, off);
 	__clear_bit(off, b->free);
 	demote(b, off, level);
 }
@@ -280,7 +280,7 @@ static noinline void open_cluster(struct mcube_bins *b)
 	b->open_free = b->free[b->open] & mask;
 	b->free[b->open] &= ~mask;
 	for (left = b->open_free; left; left &= left - 1)
-		bin_del(b, b->open * BITS_PER_LONG + __ffs(left));
+		mcube_bins_del(b, b->open * BITS_PER_LONG + __ffs(left));
 }
 
 /**
@@ -308,7 +308,7 @@ int mcube_bins_take(struct mcube_bins *b)
 	} else {
 		page = list_first_entry(&b->bin[mcube_bins_top(b)], struct page, lru);
 		off = page - b->base;
-		bin_del(b, off);
+		mcube_bins_del(b, off);
 		__clear_bit(off, b->free);
 	}
 	b->nr_free--;
@@ -405,7 +405,7 @@ static void remove_group(struct mcube_bins *b, unsigned int first, unsigned int 
 
 	for (off = first; off < first + n; off++) {
 		top = max_t(unsigned int, top, b->base[off].private);
-		bin_del(b, off);
+		mcube_bins_del(b, off);
 	}
 	b->free[BIT_WORD(first)] &= ~((BIT(n) - 1) << first % BITS_PER_LONG);
 	demote(b, first, top + 1);
@@ -484,8 +484,8 @@ unsigned int mcube_bins_put_group(struct mcube_bins *b, unsigned int first, unsi
 	for (i = 0; i < n; i++) {
 		unsigned int mine = i < n - 1 ? ffz(i) : level;
 
-		note_rep(b, first + i, mine);
-		bin_add(b, first + i, mine);
+		mcube_bins_note(b, first + i, mine);
+		mcube_bins_add(b, first + i, mine);
 	}
 	return level;
 }

@@ -103,7 +103,7 @@ union mcube_bins_groups {
  *
  * The caller serialises all calls on one instance.  While a frame is in a
  * bin these words of its struct page belong to the bins: lru (links),
- * private (level) and index (see rep_slot() in bins_lists.h).  The bins do not touch
+ * private (level) and index (see mcube_bins_slot()).  The bins do not touch
  * the struct page of an unbinned frame.
  */
 struct mcube_bins {
@@ -173,6 +173,64 @@ static inline int mcube_bins_top(const struct mcube_bins *b)
 static inline bool mcube_bins_full(const struct mcube_bins *b)
 {
 	return b->nr_free == 1U << b->order;
+}
+
+/* The lists of the bins, and the slots: for bins.c and sort.c. */
+
+/*
+ * The slot that names the representative of the group of 2^level frames around
+ * @off.  It is the index word of a frame of the group.  The frames are assigned
+ * as the inner nodes of a binary tree in order: no two groups share a frame.
+ *
+ *   frame   0   1   2   3   4   5   6   7
+ *   group      2^1     2^1     2^1     2^1     slots 1, 3, 5, 7
+ *                  2^2             2^2         slots 2, 6
+ *                          2^3                 slot  4
+ *
+ * The slot is written when the group becomes free and is not cleared later: a
+ * reader checks that the named frame is free and that its level is sufficient.
+ */
+static inline unsigned long *mcube_bins_slot(struct mcube_bins *b, unsigned int level,
+					     unsigned int off)
+{
+	unsigned int first = off & ~((1U << level) - 1);
+
+	return &b->base[first + (1U << (level - 1))].index;
+}
+
+static inline void mcube_bins_note(struct mcube_bins *b, unsigned int off, unsigned int level)
+{
+	for (; level; level--)
+		*mcube_bins_slot(b, level, off) = off;
+}
+
+static inline void mcube_bins_add(struct mcube_bins *b, unsigned int off, unsigned int level)
+{
+	struct page *page = b->base + off;
+
+	page->private = level;
+	list_add(&page->lru, &b->bin[level]);
+	b->nonempty |= BIT(level);
+}
+
+static inline void mcube_bins_del(struct mcube_bins *b, unsigned int off)
+{
+	struct page *page = b->base + off;
+	unsigned int level = page->private;
+
+	list_del(&page->lru);
+	if (list_empty(&b->bin[level]))
+		b->nonempty &= ~BIT(level);
+}
+
+static inline void mcube_bins_empty(struct mcube_bins *b)
+{
+	unsigned int level;
+
+	b->nonempty = 0;
+	b->unbinned = 0;
+	for (level = 0; level <= b->order; level++)
+		INIT_LIST_HEAD(&b->bin[level]);
 }
 
 #endif /* _MM_MCUBE_ALLOC_BINS_H */

@@ -4,14 +4,12 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * A container that the allocator has just taken is filled.  A container that a CPU claims
- * is sorted, if the frames are unbinned, or if the order is even and the frees have brought
- * the frames out of this order.
+ * A fresh container is filled.  A container that a CPU claims is sorted, if the frames are
+ * unbinned, or if frees have brought the frames out of an even order.
  *
- * With clusters, the frames within a cluster leave in ascending order, whatever their
- * levels are.  So sorting moves only the representatives of wholly free clusters, one in 32
- * frames with the largest clusters, to the levels and places that the order gives to
- * their clusters:
+ * The frames within a cluster leave in ascending order, whatever their levels are.  So with
+ * clusters sorting moves only the representatives of wholly free clusters, to the levels and
+ * places that the order gives to the clusters:
  *
  *   level   frees in any order        sorted
  *     7     c3                        c1
@@ -23,12 +21,11 @@
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 
-#include "bins_lists.h"
+#include "bins.h"
 
 /*
- * Swap the two halves of groups: bit j of the result depends on bit j of @off
- * and on higher bits.  So buddy groups stay buddy groups, while the order of
- * the frames changes from key to key.  Key 0 changes nothing.
+ * Swap the two halves of groups: bit j of the result depends on bit j of @off and on higher
+ * bits.  So buddy groups stay buddy groups, and the order changes.  Key 0 changes nothing.
  */
 static unsigned int twist(unsigned int off, unsigned int mask, u64 key)
 {
@@ -68,8 +65,8 @@ void mcube_bins_fill(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 	for (i = 0; i < n; i++) {
 		unsigned int off = nth(f, i, key);
 
-		note_rep(b, off, f->level[i]);
-		bin_add(b, off, f->level[i]);
+		mcube_bins_note(b, off, f->level[i]);
+		mcube_bins_add(b, off, f->level[i]);
 	}
 	bitmap_set(b->free, 0, n);
 	b->nr_free = n;
@@ -98,15 +95,14 @@ void mcube_bins_fill_unbinned(struct mcube_bins *b)
 static void sort_frames(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 {
 	unsigned int i, n = 1U << b->order;
-	DECLARE_BITMAP(in, MCUBE_MAX_PAGES);
+	DECLARE_BITMAP(in, MCUBE_MAX_PAGES) = { };
 
-	empty_bins(b);
+	mcube_bins_empty(b);
 	if (mcube_bins_full(b)) {
 		mcube_bins_fill(b, f, key);
 		return;
 	}
 	/* @free does not change: searches read it without a lock. */
-	bitmap_zero(in, MCUBE_MAX_PAGES);
 	for (i = 0; i < n; i++) {
 		unsigned int off = nth(f, i, key), level;
 
@@ -114,38 +110,34 @@ static void sort_frames(struct mcube_bins *b, const struct mcube_fill *f, u64 ke
 			continue;
 		__set_bit(off, in);
 		level = mcube_bins_ascent(in, b->order, off);
-		note_rep(b, off, level);
-		bin_add(b, off, level);
+		mcube_bins_note(b, off, level);
+		mcube_bins_add(b, off, level);
 	}
 }
 
-/*
- * Representatives of wholly free clusters, which are all frames of the cluster's level or
- * more, enter the bins anew.  The last numbers of an even order name a cluster each.
- */
+/* Representatives of wholly free clusters enter anew; the last numbers name a cluster each. */
 static void sort_clusters(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 {
 	unsigned long whole = ~0UL >> (BITS_PER_LONG - (1U << f->cluster));
 	unsigned int n = 1U << b->order, level, i;
-	DECLARE_BITMAP(in, MCUBE_MAX_PAGES);
+	DECLARE_BITMAP(in, MCUBE_MAX_PAGES) = { };
 
 	for (level = f->cluster; level <= b->order; level++)
 		INIT_LIST_HEAD(&b->bin[level]);
 	b->nonempty &= BIT(f->cluster) - 1;
-	bitmap_zero(in, MCUBE_MAX_PAGES);
 	for (i = n - (n >> f->cluster); i < n; i++) {
 		unsigned int cluster = nth(f, i, key) >> f->cluster;
 		unsigned int first = cluster << f->cluster, rep;
 
 		if (~b->free[BIT_WORD(first)] & whole << first % BITS_PER_LONG)
 			continue;
-		rep = *rep_slot(b, f->cluster, first);
+		rep = *mcube_bins_slot(b, f->cluster, first);
 		__set_bit(cluster, in);
 		level = f->cluster + mcube_bins_ascent(in, b->order - f->cluster, cluster);
-		bin_add(b, rep, level);
+		mcube_bins_add(b, rep, level);
 		/* The representative stands for the groups within the cluster as before. */
 		for (; level > f->cluster; level--)
-			*rep_slot(b, level, rep) = rep;
+			*mcube_bins_slot(b, level, rep) = rep;
 	}
 }
 
