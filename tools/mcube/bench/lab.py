@@ -28,6 +28,8 @@ import report  # noqa: E402
 RESULTS = BUILD / "results"
 MAP = "/sys/kernel/mm/mcube/map"
 ALLOC = "/sys/kernel/mm/mcube/alloc"
+# Pages that a file takes in repetition n before the loads begin: n times so many.
+SHIFT_PAGES = 997
 
 # 32 colors (2048 sets of 64 bytes) and 16 banks. As in a DDR4 controller, three bank
 # functions mix a bank bit and a row bit; the fourth is a plain column-group bit.
@@ -138,6 +140,14 @@ def verdicts(summary, targets):
         print(f"{key} {summary[key]:.4f}, target {limit}: {verdict(summary[key], limit)}")
 
 
+def shift(repetition):
+    """Shell command that makes the boots of repetitions differ: a file takes other pages.
+
+    Boots are alike to the last bit otherwise.
+    """
+    return f"dd if=/dev/zero of=/tmp/shift bs=4096 count={repetition * SHIFT_PAGES}"
+
+
 def picture(figure, name, kind=".png"):
     """Write build/results/NAME.png, or NAME.svg for the documentation; returns the path.
 
@@ -145,6 +155,7 @@ def picture(figure, name, kind=".png"):
     """
     path = RESULTS / f"{name}{kind}"
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix({".png": ".svg", ".svg": ".png"}[kind]).unlink(missing_ok=True)
     about = {"Software": "mcube"} if kind == ".png" else {"Date": None}
     with pyplot().rc_context({"svg.hashsalt": "mcube", "svg.fonttype": "none"}):
         figure.savefig(path, dpi=110, bbox_inches="tight", metadata=about)

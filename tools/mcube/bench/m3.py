@@ -5,7 +5,9 @@
 Loads run on modelled machines. The benchmark compares the stock buddy allocator with the
 mcube allocator under several fill orders, on memory as a boot leaves it ("fresh") and on
 memory of which every other page is in use ("aged"). Each combination of machine, memory,
-fill order and repetition has a guest of its own, and the medians are compared.
+fill order and repetition has four guests of its own, so that programs alone, loads after serial
+set-up, other loads of memload, and programs each find the memory of a boot. The medians are
+compared.
 
     alone .5     one program whose working set is half of the last level, .75, .95 and all
                  of it: read and random of memload, sort and spmm of victims/. It must not
@@ -66,8 +68,6 @@ CPUS = 16
 MOST = 8
 MEMORY = "2G"
 AGED_MIB = 1650
-# Pages that a file takes in repetition n before the loads begin: n times so many.
-SHIFT_PAGES = 997
 MACHINES = ("x5570", "i7-860", "sliced")
 MEMORIES = ("fresh", "aged")
 # The fill order that the summary's keys without a suffix are about comes last.
@@ -117,9 +117,23 @@ def group_of(load):
     return "shapes" if load in SHAPES else "real programs"
 
 
+def part_of(load):
+    """Which guest a load runs in: loads that ran before leave other memory than a boot."""
+    group = group_of(load)
+    if group in SETUP:
+        return "serial"
+    return {"alone": "alone", "random": "patterns", "side by side": "patterns"}.get(
+        group, "programs")
+
+
 def file(load, threads):
     """Name of the file with the figures of a run."""
     return f"{load.replace(' ', '-')}.{threads}"
+
+
+def loads_of(args, part):
+    """The chosen loads of a part."""
+    return [load for load in args.loads if part_of(load) == part]
 
 
 def threads_of(args, load):
@@ -164,13 +178,10 @@ def command(args, load, threads, llc):
             f"{frames}{pattern} > {path}")
 
 
-def script(args, memory, policy, llc, repeat):
-    """Script of a guest.
-
-    Boots are alike to the last bit, so a file takes other pages in each repetition.
-    """
+def script(args, memory, policy, part, llc, repeat):
+    """Script of a guest, which runs the loads of a part."""
     out = ["set -e", "echo never > /sys/kernel/mm/transparent_hugepage/enabled",
-           f"dd if=/dev/zero of=/tmp/shift bs=4096 count={repeat * SHIFT_PAGES}"]
+           lab.shift(repeat)]
     if memory == "aged":
         out += [f"/guest/mcube-pages age -m {AGED_MIB} > /tmp/aged 2>&1 &", "aged=$!",
                 "while ! grep -q aged /tmp/aged; do sleep 0.2; done"]
@@ -178,7 +189,7 @@ def script(args, memory, policy, llc, repeat):
         order, _, cluster = policy.partition(":")
         out += [f"echo {cluster or 0} > {ALLOC}/cluster_order",
                 f"echo {order} > {ALLOC}/fill_order", f"echo 1 > {ALLOC}/enabled"]
-    for load in args.loads:
+    for load in loads_of(args, part):
         out += [command(args, load, threads, llc) for threads in threads_of(args, load)]
         out.append(f"echo done {load}")
     out += [f"grep . {ALLOC}/stats/* > /results/stats",
@@ -221,10 +232,10 @@ def folder_of(name):
     return ui.BUILD / "guest" / name / "results"
 
 
-def boot(args, model, name, memory, policy, repeat):
+def boot(args, model, name, memory, policy, part, repeat):
     """Run a guest, unless its figures are present."""
     llc = int(model.description["llc.size"].rstrip("M")) << 20
-    commands = script(args, memory, policy, llc, repeat)
+    commands = script(args, memory, policy, part, llc, repeat)
     identity = {"kernel": lab.print_of(args.kernel or image()), "script": commands,
                 "programs": [lab.print_of(lab.guest_tool(t)) for t in TOOLS],
                 "description": {k: str(v) for k, v in model.description.items()}}
@@ -244,17 +255,17 @@ def boot(args, model, name, memory, policy, repeat):
     ui.say(f"{name}: {result.seconds:.0f} s")
 
 
-def guest(args, machine, memory, policy, repeat):
+def guest(args, machine, memory, policy, part, repeat):
     """Run a guest, or with --again take its last figures; returns its rows."""
     keys = {"dram.rp": 0, "dram.rcd": 0} if policy == "no rows" else {}
     model = Model(machine, {"cpu.misses": args.misses} | keys)
-    name = f"bench-m3-{machine}-{memory}-{re.sub('[ :]', '-', policy)}-{repeat}"
+    name = f"bench-m3-{machine}-{memory}-{re.sub('[ :]', '-', policy)}-{part}-{repeat}"
     folder = folder_of(name)
     if not args.again:
-        boot(args, model, name, memory, policy, repeat)
+        boot(args, model, name, memory, policy, part, repeat)
     bank = Dim(model.description["bank_map"])
     rows = []
-    for load in args.loads:
+    for load in loads_of(args, part):
         for threads in threads_of(args, load):
             r = figures(folder / file(load, threads), load in REAL)
             time = r["cycles"] / (threads if load in REAL else 1)
@@ -476,8 +487,9 @@ def run():
     lab.begin(args)
     ui.sh(ui.ROOT / "tools/mcube/dev/deps.sh", "bench", quiet=False)
     # All first boots come first: a run that is interrupted has figures for each cell.
+    parts = list(dict.fromkeys(part_of(load) for load in args.loads))
     cells = [(*cell, i) for i in range(args.repeat) for cell in itertools.product(
-        args.machines, args.memories, (*BASES, *args.orders))]
+        args.machines, args.memories, (*BASES, *args.orders), parts)]
     steps = ui.Steps("bench-m3", [f"{len(cells)} guests, {args.jobs} at a time", "report"])
     for tool in TOOLS:
         lab.guest_tool(tool)

@@ -32,6 +32,6 @@ def write(results):
         out += [f"| {k} | {number(v)} |" for k, v in flat("", data["summary"])]
         out += ["", "Parameters:", ""]
         out += [f"- {k}: `{v}`" for k, v in flat("", data["parameters"])]
-        out += [""] + [f"![{p.stem}]({p.name})"
-                       for p in sorted(results.glob(f"{path.stem}*.*g"))] + [""]
+        out += [""] + [f"![{p.stem}]({p.name})" for p in sorted(results.glob(f"{path.stem}*"))
+                       if p.suffix in (".png", ".svg")] + [""]
     (results / "report.md").write_text("\n".join(out), "utf-8")

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write the figures of the documentation from the result files of the last runs.
 
-    results.py          write Documentation/mm/mcube/results.rst, results-srm.rst, results-rocs.rst,
-                        results-ubm.rst, results-setcache.rst
+    results.py          write Documentation/mm/mcube/results.rst, results-m3.rst, results-srm.rst,
+                        results-rocs.rst, results-ubm.rst, results-setcache.rst
     results.py --check  say whether they differ from what would be written
 
-Every table there comes from a file build/results/*.json and stands under the
-command that wrote the file; no figure is typed by hand. If a result file is
+Every table there comes from a file build/results/*.json, the picture of bench-m3 from m3.svg.
+Each stands under the command that wrote the file; no figure is typed by hand. If a result file is
 missing, or has no figures of a part of the benchmark, the section stays as it is
 in the document, so a benchmark or a part can be renewed without running all.
 """
@@ -141,6 +141,9 @@ def model(data):
 def m3(data):
     """bench-m3: kinds of loads, and the numbers of threads of a load as one row."""
     orders, groups = data["parameters"]["orders"], {}
+    kinds = [r for r in data["rows"] if r.get("part") == "group"]
+    if not kinds:
+        return None
     for r in data["rows"]:
         if r["part"] == "load":
             groups.setdefault((r["machine"], r["memory"], r["load"]), []).append(r)
@@ -160,11 +163,10 @@ def m3(data):
               "cost": "cost_stock"}
     return (".. kernel-figure:: results-m3.svg\n   :alt: time saved by kind of load, machine and "
             "fill order",
-            f"Time saved compared with the page allocator alone, means over the loads of a kind "
+            "Time saved compared with the page allocator alone, means over the loads of a kind "
             f"and their numbers\nof threads; simulated.  *least*, *most*: of {orders[-1]}.  "
             "*spread*: of the times over the boots, the\nmedian.",
-            table([r for r in data["rows"] if r["part"] == "group"], {
-                "loads": "group", "machine": "machine", "memory": "memory"}
+            table(kinds, {"loads": "group", "machine": "machine", "memory": "memory"}
                   | percent({"cost": "cost_stock"} | gains)),
             "Row conflicts per access to DRAM, and time saved compared with the page allocator "
             "alone; simulated,\nmedians of the boots and means over the numbers of threads. "
@@ -647,6 +649,12 @@ def render(path, title, stems):
     return "\n".join(out), missing
 
 
+def svg(path):
+    """Text of an SVG, with its license and without blanks at the ends of lines."""
+    text = re.sub(r" +$", "", path.read_text("utf-8"), flags=re.M)
+    return text.replace("\n", "\n<!-- SPDX-License-Identifier: GPL-2.0 -->\n", 1)
+
+
 def run():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__,
@@ -657,8 +665,8 @@ def run():
     for name, (title, stems) in DOCUMENTS.items():
         texts[FOLDER / name], missing = render(FOLDER / name, title, stems)
         without += missing
-    if (picture := BUILD / "results/m3.svg").is_file():
-        texts[FOLDER / "results-m3.svg"] = picture.read_text("utf-8")
+    if section("m3") and (picture := BUILD / "results/m3.svg").is_file():
+        texts[FOLDER / "results-m3.svg"] = svg(picture)
     for command in without:
         say(f"no result of '{command}': its section stays as it is")
     if len(without) == len(SECTIONS):

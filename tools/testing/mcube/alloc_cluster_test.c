@@ -287,6 +287,30 @@ TEST(random_operations_against_a_model)
 	}
 }
 
+/* Frames of a container that was taken for a hint have no levels and no slots yet. */
+TEST(unbinned_frames_enter_with_clusters)
+{
+	static const struct mcube_map no_masks;
+	static struct mcube_fill even;
+	unsigned int round, off;
+	bool free[FRAMES];
+
+	for (round = 0; round < 20 * test_scale(); round++) {
+		mcube_bins_fill_unbinned(fresh(MCUBE_MAX_ORDER));
+		for (off = 0; off < FRAMES; off++) {
+			free[off] = get_random_u32_below(100) < 95;
+			if (!free[off])
+				mcube_bins_remove(&bins, off);
+		}
+		mcube_even_build(&even, MCUBE_MAX_ORDER, MCUBE_CLUSTER_MAX, &no_masks,
+				 get_random_u64());
+		mcube_bins_sort(&bins, &even, get_random_u64());
+		ASSERT_EQ(bins.unbinned, 0);
+		ASSERT_EQ(bins.cluster, MCUBE_CLUSTER_MAX);
+		check_bins(_metadata, &bins, free);
+	}
+}
+
 /*
  * DRAM of a Skylake with two channels (Pessl et al., DRAMA): masks of the bank, some with
  * bits within the page; 64 banks and rows of 8 KiB, so 512 KiB hold a row of each.

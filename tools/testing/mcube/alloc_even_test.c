@@ -337,3 +337,55 @@ TEST(runs_of_refilled_containers)
 		EXPECT_LE(claimed, 3200);
 	}
 }
+
+/* Free about half of the clusters, and a frame of each other cluster; returns how many clusters. */
+static unsigned int free_clusters(struct mcube_bins *b, unsigned int cluster, bool *whole)
+{
+	unsigned int size = 1U << cluster, off, i, nr = 0;
+
+	for (off = 0; off < 1U << b->order; off += size) {
+		whole[off >> cluster] = get_random_u32_below(2);
+		nr += whole[off >> cluster];
+		for (i = 0; i < (whole[off >> cluster] ? size : 1); i++)
+			mcube_bins_put(b, off + i);
+	}
+	return nr;
+}
+
+/*
+ * Whole clusters of a partly free container leave as if their frames had been put into empty
+ * bins in the order of the template; other frames leave later.
+ */
+TEST(clusters_of_partly_free_containers_leave_in_order)
+{
+	unsigned int cluster, round, i, nr, off, size;
+	static bool whole[FRAMES];
+	static u16 wanted[FRAMES];
+	struct mcube_fill f;
+	struct mcube_map map;
+
+	ASSERT_EQ(make_map(&map, &named_maps[1]), 0);
+	for (cluster = 1; cluster <= MCUBE_CLUSTER_MAX; cluster++) {
+		for (round = 0; round < 20 * test_scale(); round++) {
+			size = 1U << cluster;
+			mcube_even_build(&f, MCUBE_MAX_ORDER, cluster, &map, get_random_u64());
+			mcube_bins_fill(fresh(MCUBE_MAX_ORDER), &f, 0);
+			take_all(&bins, wanted);
+			nr = free_clusters(&bins, cluster, whole);
+			if (bins.nr_free < FRAMES / 4)
+				continue;
+			mcube_bins_sort(&bins, &f, 0);
+			for (i = 0; i < nr * size; i++)
+				wanted[i] = mcube_bins_take(&bins);
+			fresh(MCUBE_MAX_ORDER);
+			for (i = 0; i < FRAMES; i++)
+				if (whole[f.off[i] >> cluster])
+					mcube_bins_put(&bins, f.off[i]);
+			bins.cluster = cluster;
+			for (i = 0; i < nr * size; i++) {
+				off = mcube_bins_take(&bins);
+				ASSERT_EQ(wanted[i], off);
+			}
+		}
+	}
+}

@@ -33,8 +33,6 @@ SCRATCH_MIB = 2048
 PREFIX = "bench-srm"
 PROGRAMS = ("bash", "perf", "taskset", "setsid", "grep", "tar", "cat", "diff", "rg", "fio", "awk",
             "sqlite3")
-# Pages that a file takes in repetition n before the programs begin: n times so many.
-SHIFT_PAGES = 997
 MEDIAN_OF = ("cycles", "accesses", "llc_refs", "llc_misses")
 
 
@@ -186,13 +184,11 @@ def boot_each(name, script_of, options, **machine):
 
     Repetitions in one guest would influence each other: the policy leaves free lists with
     few of its colors on top. A victim on the stock allocator would then have many more
-    misses than on fresh memory. Boots are alike to the last bit, so a file takes other pages
-    in each repetition.
+    misses than on fresh memory.
     """
     for i in range(options["repeat"]):
         own = f"{name}-{i}" if i else name
-        shift = f"dd if=/dev/zero of=/tmp/shift bs=4096 count={i * SHIFT_PAGES}"
-        boot(own, [shift, *script_of(i)], options, seed=i + 1, **machine)
+        boot(own, [lab.shift(i), *script_of(i)], options, seed=i + 1, **machine)
         if i:
             for path in folder_of(own).glob(f"*.{i}"):
                 path.rename(folder_of(name) / path.name)

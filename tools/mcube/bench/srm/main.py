@@ -61,7 +61,7 @@ def options_of(args, model, fs):
     """Options of a guest, which the report reads."""
     return {"machine": model.description["name"], "fs": fs, "victims": args.victims,
             "programs": args.programs, "repeat": args.repeat, "kib": guest.kib(model),
-            "work": args.work, "alone": args.alone}
+            "work": args.work, "alone": args.alone, "shift_pages": lab.SHIFT_PAGES}
 
 
 def run_guest(args, model, fs, part="main", more=None):

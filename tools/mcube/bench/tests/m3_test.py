@@ -73,13 +73,23 @@ class GroupsTest(unittest.TestCase):
     def test_script(self):
         """Orders may name the size of clusters; repetitions differ by what a file takes."""
         args = options("--loads", "copy", "--orders", "auto", "shuffle:5")
-        lines = m3.script(args, "fresh", "shuffle:5", 8 << 20, 2).splitlines()
+        lines = m3.script(args, "fresh", "shuffle:5", "patterns", 8 << 20, 2).splitlines()
         self.assertIn("dd if=/dev/zero of=/tmp/shift bs=4096 count=1994", lines)
         self.assertIn(f"echo 5 > {lab.ALLOC}/cluster_order", lines)
         self.assertIn(f"echo shuffle > {lab.ALLOC}/fill_order", lines)
         self.assertIn(f"echo 0 > {lab.ALLOC}/cluster_order",
-                      m3.script(args, "fresh", "auto", 8 << 20, 0).splitlines())
-        self.assertNotIn("fill_order", m3.script(args, "fresh", "stock", 8 << 20, 0))
+                      m3.script(args, "fresh", "auto", "patterns", 8 << 20, 0).splitlines())
+        self.assertNotIn("fill_order", m3.script(args, "fresh", "stock", "patterns", 8 << 20, 0))
+
+    def test_parts(self):
+        """Each load runs in one guest."""
+        args = options()
+        parts = {part: m3.loads_of(args, part)
+                 for part in ("alone", "serial", "patterns", "programs")}
+        self.assertEqual(sorted(x for loads in parts.values() for x in loads), sorted(args.loads))
+        self.assertEqual(parts["serial"], list(m3.LOCKSTEP))
+        self.assertEqual(parts["patterns"], list(m3.PATTERNS))
+        self.assertNotIn("canneal", m3.script(args, "fresh", "auto", "alone", 8 << 20, 0))
 
 
 class ShapesTest(unittest.TestCase):
