@@ -36,6 +36,20 @@ class GroupsTest(unittest.TestCase):
         self.assertEqual((got["lockstep_gain_mean"], got["shapes_gain_mean"]), (.3, -.01))
         self.assertEqual((got["single_stream_loss_max"], got["alone_loss_max"]), (.02, .04))
 
+    def test_one_boot(self):
+        """A setting with one boot is compared with the first boot of the page allocator."""
+        run = lambda policy, repeat, time: {  # noqa: E731
+            "machine": "a", "memory": "fresh", "load": "copy", "threads": 2, "policy": policy,
+            "repeat": repeat, "time": time, "conflicts": .5, "llc_misses": 1, "banks": None,
+            "dram_accesses": 1, "bank_waits": 1}
+        rows = [run("stock", i, 100 + 10 * i) for i in range(3)] + [
+            run("auto", i, 55) for i in range(3)] + [run("no rows", 0, 90), run("paper", 0, 50)]
+        got, = m3.compare(rows, ("paper", "auto"))
+        self.assertAlmostEqual(got["cost_stock"], .1)
+        self.assertAlmostEqual(got["gain_paper"], .5)
+        self.assertAlmostEqual(got["gain_auto"], .5)
+        self.assertAlmostEqual(got["spread"], 20 / 110)
+
     def test_kinds_of_loads(self):
         """Each load has a kind, and the rows of a kind are its means."""
         self.assertEqual([m3.group_of(x) for x in ("apart triad", "forked copy", "write", "random",
