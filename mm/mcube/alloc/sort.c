@@ -155,8 +155,10 @@ void mcube_bins_sort(struct mcube_bins *b, const struct mcube_fill *f, u64 key)
 	bool many = b->nr_free >= 1U << b->order >> 2;
 
 	b->cluster = f->cluster;
-	if (b->unbinned || (f->even && many && !f->cluster))
+	if (!b->unbinned && !(f->even && many))
+		return;
+	if (b->unbinned || !f->cluster)
 		sort_frames(b, f, key);
-	else if (f->even && many)
+	else
 		sort_clusters(b, f, key);
 }

@@ -158,15 +158,22 @@ static bool check_frames(struct __test_metadata *_metadata, const struct mcube_f
 	return even;
 }
 
-static void free_at_random(struct mcube_bins *b, u16 *off)
+static void shuffle(u16 *off, unsigned int n)
 {
 	unsigned int i, other;
 
-	for (i = 1U << b->order; i--;) {
+	for (i = n - 1; i; i--) {
 		other = get_random_u32_below(i + 1);
 		swap(off[i], off[other]);
-		mcube_bins_put(b, off[i]);
 	}
+}
+
+static void put_all(struct mcube_bins *b, const u16 *off, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		mcube_bins_put(b, off[i]);
 }
 
 /*
@@ -192,7 +199,8 @@ static bool check_variant(struct __test_metadata *_metadata, const struct mcube_
 		EXPECT_EQ(memcmp(off, again, n * sizeof(*off)), 0);
 	}
 	memcpy(again, off, n * sizeof(*off));
-	free_at_random(b, again);
+	shuffle(again, n);
+	put_all(b, again, n);
 	mcube_bins_sort(b, f, key);
 	take_all(b, again);
 	EXPECT_EQ(memcmp(off, again, n * sizeof(*off)), 0);
@@ -292,19 +300,13 @@ static unsigned int after_use(const struct mcube_fill *f, const struct mcube_dim
 {
 	u64 key = f->even ? get_random_u64() : 0;
 	struct mcube_bins *b = fresh(MCUBE_MAX_ORDER);
-	unsigned int i, other, n = FRAMES;
 	static u16 off[FRAMES];
 
 	mcube_bins_fill(b, f, key);
 	take_all(b, off);
-	for (i = n - 1; how != ALL_IN_ORDER && i; i--) {
-		other = get_random_u32_below(i + 1);
-		swap(off[i], off[other]);
-	}
-	if (how == HALF_AT_RANDOM)
-		n /= 2;
-	for (i = 0; i < n; i++)
-		mcube_bins_put(b, off[i]);
+	if (how != ALL_IN_ORDER)
+		shuffle(off, FRAMES);
+	put_all(b, off, how == HALF_AT_RANDOM ? FRAMES / 2 : FRAMES);
 	if (claim)
 		mcube_bins_sort(b, f, key);
 	return colors_of_runs(b, color);
