@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """One program against others: run them pinned, count, clean up.
 
-    victim       perf stat ... sh -c VICTIM        on its CPU, to its end
+    victim       perf stat ... sh -c ONCE          on its CPU, to its end
     co-runners   perf stat ... setsid sh -c LOOP   on their CPUs, until the victim ends
 
 Each program has a session of its own, so that its process group can be killed
@@ -9,6 +9,10 @@ with nothing left behind, and Ctrl-C reaches this process alone, which then clea
 up. The loop of a co-runner has another session than perf, because perf writes its
 counts after the loop has ended. Waiting is by pidfd, because polling would blur
 times.
+
+The shell writes a program's status to a file, because perf's own status is no evidence:
+perf stat returns 0 if the program ends before perf waits for it (skip_signal() in
+tools/perf/builtin-stat.c), and if a signal kills the program.
 """
 
 import os
@@ -20,19 +24,26 @@ import time
 from . import perf
 from .term import Failure
 
-# Arguments: command, file that gets a byte for each completed run, file for the
-# number of the process group, process that the loop ends with.
-LOOP = """echo $$ > "$2"
-while kill -0 "$3"; do sh -c "$0" || exit; printf . >> "$1"; done"""
+# Arguments: command, file for its status.
+ONCE = 'sh -c "$0"; echo $? > "$1"'
+# Arguments: command, file for the status of a run that fails, file that gets a byte for
+# each completed run, file for the number of the process group, process that the loop
+# ends with.
+LOOP = """echo $$ > "$3"
+while kill -0 "$4"; do sh -c "$0" || { echo $? > "$1"; exit; }; printf . >> "$2"; done"""
 SETTLE = 0.5            # seconds that co-runners get before the victim starts
 PATIENCE = 10           # seconds that perf gets to write its counts
 
 
 class Child:
-    """A process on a CPU, with its errors in a file."""
+    """A process on a CPU, with its errors in a file.
 
-    def __init__(self, argv, cpu, log):
-        self.log = log
+    The process writes the status of its command to another file.
+    """
+
+    def __init__(self, argv, cpu, log, status):
+        self.log, self.status = log, status
+        status.unlink(missing_ok=True)
         with open(log, "wb") as f:
             # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
             self.process = subprocess.Popen(
@@ -62,6 +73,14 @@ class Child:
         text = self.log.read_text("utf-8", "replace").strip()
         return "\n".join(text.splitlines()[-5:])
 
+    def check(self, name):
+        """Raise a Failure unless the command, which has ended, succeeded."""
+        text = self.status.read_text("utf-8").strip() if self.status.is_file() else ""
+        if text != "0":
+            how = (f"failed with status {text}" if text else "has no status: what ran it "
+                   f"ended with status {self.process.wait()}")
+            raise Failure(f"{name} {how}\n{self.said()}".strip(), "run it by itself first")
+
 
 class CoRunner:
     """A program that starts again whenever it ends."""
@@ -72,9 +91,11 @@ class CoRunner:
                                                for what in ("done", "group", "perf"))
         self.count.write_bytes(b"")
         self.group.unlink(missing_ok=True)
-        loop = ["sh", "-c", LOOP, command, str(self.count), str(self.group), str(os.getpid())]
+        status = folder / f"status{n}"
+        loop = ["sh", "-c", LOOP, command, str(status), str(self.count), str(self.group),
+                str(os.getpid())]
         meter = [*perf.command(events, self.counts), "--", "setsid"] if events else []
-        self.child = Child(meter + loop, cpu, folder / f"log{n}")
+        self.child = Child(meter + loop, cpu, folder / f"log{n}", status)
         self.before = 0
 
     def completed(self):
@@ -98,9 +119,7 @@ class CoRunner:
     def check(self):
         """Raise a Failure if the loop no longer runs."""
         if self.child.ended():
-            status = self.child.process.wait()
-            raise Failure(f"the co-runner '{self.command}' failed with status {status}\n"
-                          f"{self.child.said()}".strip(), "run it by itself first")
+            self.child.check(f"the co-runner '{self.command}'")
 
     def stop(self):
         """Kill the loop and what it runs; perf then writes its counts."""
@@ -141,9 +160,9 @@ def run(victim, others, cpus, roles, folder):
     Returns {"seconds", "counts": {role: n}, "others": [{"completed", "counts"}]}.
     """
     events = list(roles.values())
-    output, log = folder / "perf", folder / "log"
+    output, status = folder / "perf", folder / "status"
     output.unlink(missing_ok=True)
-    argv = ["sh", "-c", victim]
+    argv = ["sh", "-c", ONCE, victim, str(status)]
     children = []
     try:
         paced = [e for r, e in roles.items() if r in ("cycles", "instructions")]
@@ -157,17 +176,14 @@ def run(victim, others, cpus, roles, folder):
             m.begin()
         start = time.monotonic()
         child = Child([*perf.command(events, output), "--", *argv] if events else argv, cpus[0],
-                      log)
+                      folder / "log", status)
         children.append(child)
         await_victim(child, mates)
         seconds = time.monotonic() - start
         results = [m.result() for m in mates]
-        status = child.process.wait()
     finally:
         finish(children)
-    if status:
-        raise Failure(f"the victim '{victim}' failed with status {status}\n"
-                      f"{child.said()}".strip(), "run it by itself first")
+    child.check(f"the victim '{victim}'")
     text = output.read_text("utf-8", "replace") if output.is_file() else ""
     got = perf.parse(text, events)
     if lost := [e for e in events if got[e] is None]:

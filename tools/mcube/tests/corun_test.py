@@ -131,6 +131,35 @@ class Race(fake.Case):
         self.assertLess(time.monotonic() - start, 250)
         self.assertEqual(left(nap(300)), [])
 
+    def test_status_that_perf_lost(self):
+        """Programs fail although perf returns 0, as perf does for a program that ends early."""
+        forgetful = self.folder / "forgetful"
+        forgetful.mkdir()
+        tool = forgetful / "perf"
+        tool.write_text("""#!/bin/sh
+while [ "$1" != -- ]; do [ "$1" = -o ] && out=$2; shift; done
+shift
+"$@"
+echo '1;;cycles;1;100.00;;' > "$out"
+""", "utf-8")
+        tool.chmod(0o755)
+        path = {"PATH": f"{forgetful}:{os.environ['PATH']}"}
+        with mock.patch.dict(os.environ, path):
+            run = lambda *programs: race.run(  # noqa: E731
+                programs[0], programs[1:], self.cpus, {"cycles": "cycles"}, self.folder)
+            self.assertEqual(run("true")["counts"], {"cycles": 1})
+            for programs, why in ((["exit 4"], "victim 'exit 4' failed with status 4"),
+                                  (["kill -9 $$"], "failed with status 137"),
+                                  ([nap(299), "exit 3"], "'exit 3' failed with status 3")):
+                with self.assertRaises(Failure) as caught:
+                    run(*programs)
+                self.assertIn(why, str(caught.exception))
+            tool.write_text("#!/bin/sh\necho no such event >&2\nexit 129\n", "utf-8")
+            with self.assertRaises(Failure) as caught:
+                run("true")
+            self.assertIn("has no status: what ran it ended with status 129\nno such event",
+                          str(caught.exception))
+
     def test_interrupted(self):
         """Ctrl-C and SIGTERM leave no process behind."""
         if not perf.tool():
