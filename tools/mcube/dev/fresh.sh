@@ -8,7 +8,8 @@
 # Each run starts from that copy, with a clone of HEAD, the apt sources and
 # certificates of this machine, and no packages but the minimum, git and make. The
 # mounts and the processes are in namespaces of their own and end with this script.
-# FRESH=DIR sets the folder (default: build/fresh); KEEP=1 leaves the root there.
+# FRESH=DIR sets the folder (default: build/fresh). The root stays there if the
+# command failed, for its consoles and logs, or with KEEP=1.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -88,5 +89,9 @@ trap 'kill -9 $child; wait; rm -rf --one-file-system "$root"; exit 130' INT TERM
 wait $child || status=$?
 trap - INT TERM
 echo "==> fresh: status $status after $(((SECONDS - start) / 60)) min $(((SECONDS - start) % 60)) s"
-[ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
+if [ "$status" != 0 ] || [ -n "${KEEP:-}" ]; then
+	echo "==> fresh: the clone stays in $root/mcube until the next run"
+else
+	rm -rf --one-file-system "$root"
+fi
 exit "$status"

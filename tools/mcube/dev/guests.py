@@ -38,6 +38,20 @@ def verdict(name, result):
     return (f"{name}: {result.why()}", "not ok")
 
 
+def why(output):
+    """The comments that follow failed results, twelve for a result at most."""
+    found = re.findall(r"^(not ok .*\n(?:# .*\n){0,12})", output, re.M)
+    return [line for block in found[:5] for line in block.splitlines()]
+
+
+def outcome(name, result):
+    """The results that the script of a guest printed, and the run as a case."""
+    # The next run of the guest replaces its files.
+    for line in why(result.output):
+        say(f"{name}: {line}")
+    return ktap.parse(result.output, name) + [verdict(name, result)]
+
+
 def module(root, room, flavor="test"):
     """Put the module of a room into a guest, where its tests look for it."""
     root.file(BUILD / flavor / f"drivers/mcube/{room}/mcube_{room}.ko",
@@ -111,7 +125,7 @@ def command(name="command", **machine):
     for room in ("rocs", "setcache"):
         module(guest.root, room)
     result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)
-    return ktap.parse(result.output, name) + [verdict(name, result)]
+    return outcome(name, result)
 
 
 MAKE_FS = {"ext4": ("/sbin/mke2fs", "-q", "-t", "ext4", "-F"),
