@@ -35,6 +35,7 @@ cost        share of the stock allocator's time that opening and closing rows co
             can save much more
 banks       memload: distinct banks among the pages that all threads and arrays work on
             at one time, as a share of what is possible
+channels    the same for channels, in the boots of the combinations whose boots differ most
 
 All figures are simulated; the machines are in tools/mcube/model/machines/. Their cores
 overlap misses (--misses), which makes DRAM the bottleneck of several threads.
@@ -70,6 +71,8 @@ MEMORY = "2G"
 AGED_MIB = 1650
 MACHINES = ("x5570", "i7-860", "sliced")
 MEMORIES = ("fresh", "aged")
+# Combinations whose boots are reported.
+WIDEST = 3
 # The fill order that the summary's keys without a suffix are about comes last.
 ORDERS = ("paper", "shuffle", "even", "auto")
 # Settings without the mcube allocator, which each order is compared with.
@@ -221,11 +224,16 @@ def figures(path, real):
     return found
 
 
-def spread(path, bank):
-    """Distinct banks among the pages in use at one time, as a share of the possible banks."""
-    arrays = [bank.values([int(x, 16) for x in line.split()])
+def spread(path, dim):
+    """Distinct banks (or channels) among the pages in use at one time, a share of the possible.
+
+    None if the load has no file of frames.
+    """
+    if not path.is_file():
+        return None
+    arrays = [dim.values([int(x, 16) for x in line.split()])
               for line in path.read_text("utf-8").splitlines()]
-    most = min(len(arrays), bank.nr)
+    most = min(len(arrays), dim.nr)
     return statistics.fmean(len(set(group)) for group in zip(*arrays)) / most
 
 
@@ -266,6 +274,9 @@ def guest(args, machine, memory, policy, part, repeat):
     if not args.again:
         boot(args, model, name, memory, policy, part, repeat)
     bank = Dim(model.description["bank_map"])
+    # A table, where there is one, gives the channels.
+    table = re.search(r"table:\S+", model.description["bank_map"])
+    channel = Dim(table[0] if table else model.description["dram.channels"])
     rows = []
     for load in loads_of(args, part):
         for threads in threads_of(args, load):
@@ -278,7 +289,7 @@ def guest(args, machine, memory, policy, part, repeat):
                 "threads": threads, "repeat": repeat, "time": time, "conflicts": share,
                 "llc_misses": r["llc_misses"], "dram_accesses": r["dram_accesses"],
                 "bank_waits": r["bank_waits"],
-                "banks": spread(frames, bank) if frames.is_file() else None})
+                "banks": spread(frames, bank), "channels": spread(frames, channel)})
     return rows
 
 
@@ -322,6 +333,16 @@ def compare(rows, orders):
                     if stock["conflicts"] else 0.0}
         out.append(row)
     return out
+
+
+def widest(rows, table):
+    """The boots of the combinations whose boots differ most: a row per setting and boot."""
+    keys = [tuple(r[k] for k in KEYS) for r in
+            sorted(table, key=lambda r: -r["spread"])[:WIDEST]]
+    return [{"part": "boot"} | {k: r[k] for k in (*KEYS, "policy", "repeat", "time", "conflicts",
+                                                  "banks", "channels")}
+            for key in keys for r in sorted(rows, key=lambda r: r["policy"])
+            if tuple(r[k] for k in KEYS) == key and r["policy"] not in ONCE]
 
 
 def by_group(table, orders):
@@ -411,6 +432,18 @@ def show_groups(groups, orders):
                  "most", "spread"],
                 [[r["group"], r["machine"], r["memory"], *(f"{r[k]:.1%}" for k in keys)]
                  for r in groups], left=3, lead="  ")
+
+
+def show_boots(boots):
+    """Print the combinations whose boots differ most."""
+    print("\nsimulated, the combinations whose boots differ most; banks and channels in use at one "
+          "time\n")
+    share = lambda x: "-" if x is None else f"{x:.0%}"  # noqa: E731
+    print_table(["load", "machine", "memory", "setting", "thr.", "boot", "Mcycles", "conflicts",
+                 "banks", "channels"],
+                [[r["load"], r["machine"], r["memory"], r["policy"], r["threads"], r["repeat"],
+                  f"{r['time'] / 1e6:.1f}", f"{r['conflicts']:.1%}", share(r["banks"]),
+                  share(r["channels"])] for r in boots], left=4, lead="  ")
 
 
 def draw(groups, orders):
@@ -507,8 +540,10 @@ def run():
     steps("report")
     table = compare(rows, args.orders)
     groups = by_group(table, args.orders)
+    boots = widest(rows, table)
     show(table, args.orders)
     show_groups(groups, args.orders)
+    show_boots(boots)
     summary = summarize(table, args.orders)
     print(f"\nfill_order={args.orders[-1]} saves {summary['time_gain_mean']:.1%} of the time on "
           f"average, {summary['time_gain_max']:.1%} at most, {summary['time_gain_min']:.1%} at "
@@ -526,7 +561,7 @@ def run():
         "smp": CPUS, "mem": MEMORY, "aged_mib": AGED_MIB, "memload_mib": args.mib,
         "memload_serial_mib": args.serial_mib, "memload_least_mib": args.least_mib,
         "passes": args.passes, "repeat": args.repeat, "orders": args.orders,
-        "qemu": lab.qemu_version(), "programs": REAL}, groups + table, summary)
+        "qemu": lab.qemu_version(), "programs": REAL}, groups + table + boots, summary)
     print(f"\nwritten: {path}\n         {picture}")
     lab.finish(path, steps, args)
     return 0

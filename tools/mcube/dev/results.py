@@ -176,6 +176,16 @@ def m3(data):
             "of the times\nof all settings over the boots.",
             table(rows, {"machine": "machine", "memory": "memory", "load": "load"}
                   | percent(shares | gains)),
+            "The combinations whose boots differ most, simulated: millions of cycles, row "
+            "conflicts per access, and\ndistinct banks and channels among the pages in use at "
+            "one time, as shares of what is possible.",
+            table([r for r in data["rows"] if r["part"] == "boot"], {
+                "machine": "machine", "memory": "memory", "load": "load", "threads": "threads",
+                "setting": "policy", "boot": "repeat",
+                "Mcycles": lambda r: f"{r['time'] / 1e6:.1f}",
+                "conflicts": lambda r: f"{r['conflicts']:.1%}",
+                **{k: lambda r, k=k: "-" if r[k] is None else f"{r[k]:.0%}"
+                   for k in ("banks", "channels")}}),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 

@@ -50,6 +50,19 @@ class GroupsTest(unittest.TestCase):
         self.assertAlmostEqual(got["gain_auto"], .5)
         self.assertAlmostEqual(got["spread"], 20 / 110)
 
+    def test_widest(self):
+        """The combinations whose boots differ most come with each boot that was compared."""
+        rows = [{"machine": "a", "memory": "fresh", "load": load, "threads": 2, "policy": policy,
+                 "repeat": repeat, "time": 1, "conflicts": .5, "banks": 1, "channels": .5}
+                for load in ("a", "b", "c", "d") for repeat in range(2)
+                for policy in ("stock", "auto", "paper") if policy != "paper" or not repeat]
+        table = [row(load, 2, 0) | {"spread": spread} for load, spread in
+                 (("a", .2), ("b", .1), ("c", .4), ("d", .3))]
+        got = m3.widest(rows, table)
+        self.assertEqual([(r["load"], r["policy"], r["repeat"]) for r in got],
+                         [(load, policy, i) for load in "cda" for policy in ("auto", "stock")
+                          for i in range(2)])
+
     def test_kinds_of_loads(self):
         """Each load has a kind, and the rows of a kind are its means."""
         self.assertEqual([m3.group_of(x) for x in ("apart triad", "forked copy", "write", "random",
