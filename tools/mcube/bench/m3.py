@@ -52,6 +52,7 @@ may be chosen, and the last call reports them all:
 import argparse
 import itertools
 import json
+import operator
 import re
 import statistics
 from concurrent.futures import ThreadPoolExecutor
@@ -85,6 +86,7 @@ CLUSTERED = tuple(f"{order}:{n}" for order in ("shuffle", "even") for n in range
 # canneal, facesim, fluidanimate and streamcluster on average.
 PAPER = {"mean": 0.397, "max": 0.85, "shapes": 0.104}
 KEYS = ("machine", "memory", "load", "threads")
+combination = operator.itemgetter(*KEYS)
 TOOLS = ("memload", "mcube-pages", "shapes", "victims")
 LIMITS = {"single_stream_loss_max": .01, "alone_loss_max": .01}
 GOALS = {"lockstep_gain_mean": .10, "time_gain_max": .25, "time_gain_min": -.01}
@@ -224,17 +226,21 @@ def figures(path, real):
     return found
 
 
-def spread(path, dim):
+def arrays_of(path):
+    """The frames of each array of memload; nothing for other loads, which have no file."""
+    return [[int(x, 16) for x in line.split()]
+            for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+
+
+def spread(arrays, dim):
     """Distinct banks (or channels) among the pages in use at one time, a share of the possible.
 
-    None if the load has no file of frames.
+    None if there are no arrays.
     """
-    if not path.is_file():
+    if not arrays:
         return None
-    arrays = [dim.values([int(x, 16) for x in line.split()])
-              for line in path.read_text("utf-8").splitlines()]
-    most = min(len(arrays), dim.nr)
-    return statistics.fmean(len(set(group)) for group in zip(*arrays)) / most
+    together = zip(*map(dim.values, arrays))
+    return statistics.fmean(len(set(group)) for group in together) / min(len(arrays), dim.nr)
 
 
 def folder_of(name):
@@ -283,13 +289,13 @@ def guest(args, machine, memory, policy, part, repeat):
             r = figures(folder / file(load, threads), load in REAL)
             time = r["cycles"] / (threads if load in REAL else 1)
             share = r["row_conflicts"] / max(1, r["dram_accesses"])
-            frames = folder / (file(load, threads) + ".frames")
+            arrays = arrays_of(folder / (file(load, threads) + ".frames"))
             rows.append({
                 "machine": machine, "memory": memory, "policy": policy, "load": load,
                 "threads": threads, "repeat": repeat, "time": time, "conflicts": share,
                 "llc_misses": r["llc_misses"], "dram_accesses": r["dram_accesses"],
                 "bank_waits": r["bank_waits"],
-                "banks": spread(frames, bank), "channels": spread(frames, channel)})
+                "banks": spread(arrays, bank), "channels": spread(arrays, channel)})
     return rows
 
 
@@ -337,12 +343,12 @@ def compare(rows, orders):
 
 def widest(rows, table):
     """The boots of the combinations whose boots differ most: a row per setting and boot."""
-    keys = [tuple(r[k] for k in KEYS) for r in
-            sorted(table, key=lambda r: -r["spread"])[:WIDEST]]
+    order = {combination(r): i for i, r in enumerate(
+        sorted(table, key=lambda r: -r["spread"])[:WIDEST])}
+    boots = sorted((r for r in rows if combination(r) in order and r["policy"] not in ONCE),
+                   key=lambda r: (order[combination(r)], r["policy"], r["repeat"]))
     return [{"part": "boot"} | {k: r[k] for k in (*KEYS, "policy", "repeat", "time", "conflicts",
-                                                  "banks", "channels")}
-            for key in keys for r in sorted(rows, key=lambda r: r["policy"])
-            if tuple(r[k] for k in KEYS) == key and r["policy"] not in ONCE]
+                                                  "banks", "channels")} for r in boots]
 
 
 def by_group(table, orders):
@@ -401,9 +407,13 @@ def summarize(table, orders):
     return {k: round(v, 5) for k, v in out.items() if v is not None}
 
 
+def percent(x):
+    """A share for a table."""
+    return "-" if x is None else f"{x:.1%}"
+
+
 def show(table, orders):
     """Print the comparison: programs alone first."""
-    percent = lambda x: "-" if x is None else f"{x:.1%}"  # noqa: E731
     for machine, memory in dict.fromkeys((r["machine"], r["memory"]) for r in table):
         rows = [r for r in table if (r["machine"], r["memory"]) == (machine, memory)]
         for title, names, mine in (
@@ -430,7 +440,7 @@ def show_groups(groups, orders):
     keys = ("cost_stock", *(f"gain_{o}" for o in orders), "least", "most", "spread")
     print_table(["loads", "machine", "memory", "cost", f"gain {orders[0]}", *orders[1:], "least",
                  "most", "spread"],
-                [[r["group"], r["machine"], r["memory"], *(f"{r[k]:.1%}" for k in keys)]
+                [[r["group"], r["machine"], r["memory"], *(percent(r[k]) for k in keys)]
                  for r in groups], left=3, lead="  ")
 
 
@@ -438,12 +448,12 @@ def show_boots(boots):
     """Print the combinations whose boots differ most."""
     print("\nsimulated, the combinations whose boots differ most; banks and channels in use at one "
           "time\n")
-    share = lambda x: "-" if x is None else f"{x:.0%}"  # noqa: E731
     print_table(["load", "machine", "memory", "setting", "thr.", "boot", "Mcycles", "conflicts",
                  "banks", "channels"],
-                [[r["load"], r["machine"], r["memory"], r["policy"], r["threads"], r["repeat"],
-                  f"{r['time'] / 1e6:.1f}", f"{r['conflicts']:.1%}", share(r["banks"]),
-                  share(r["channels"])] for r in boots], left=4, lead="  ")
+                [[*(r[k] for k in ("load", "machine", "memory", "policy", "threads", "repeat")),
+                  f"{r['time'] / 1e6:.1f}",
+                  *(percent(r[k]) for k in ("conflicts", "banks", "channels"))]
+                 for r in boots], left=4, lead="  ")
 
 
 def draw(groups, orders):

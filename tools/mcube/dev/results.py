@@ -157,7 +157,7 @@ def m3(data):
                     | {k: statistics.fmean(r[k] for r in group) for k in keys})
     gains = {f"saved, {o}": f"gain_{o}" for o in orders} | {
         "least": "least", "most": "most", "spread": "spread"}
-    percent = lambda keys: {h: lambda r, k=k: f"{r[k]:.1%}"  # noqa: E731
+    percent = lambda keys: {h: lambda r, k=k: "-" if r[k] is None else f"{r[k]:.1%}"  # noqa: E731
                             for h, k in keys.items()}
     shares = {"conflicts": "conflicts_stock", orders[-1] + " ": f"conflicts_{orders[-1]}",
               "cost": "cost_stock"}
@@ -183,9 +183,7 @@ def m3(data):
                 "machine": "machine", "memory": "memory", "load": "load", "threads": "threads",
                 "setting": "policy", "boot": "repeat",
                 "Mcycles": lambda r: f"{r['time'] / 1e6:.1f}",
-                "conflicts": lambda r: f"{r['conflicts']:.1%}",
-                **{k: lambda r, k=k: "-" if r[k] is None else f"{r[k]:.0%}"
-                   for k in ("banks", "channels")}}),
+            } | percent({k: k for k in ("conflicts", "banks", "channels")})),
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 
