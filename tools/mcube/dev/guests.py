@@ -38,18 +38,18 @@ def verdict(name, result):
     return (f"{name}: {result.why()}", "not ok")
 
 
-def why(output):
+def comments(output):
     """The comments that follow failed results, twelve for a result at most."""
     found = re.findall(r"^(not ok .*\n(?:# .*\n){0,12})", output, re.M)
     return [line for block in found[:5] for line in block.splitlines()]
 
 
-def outcome(name, result):
-    """The results that the script of a guest printed, and the run as a case."""
+def outcome(name, result, lead=""):
+    """The results that the script of a guest printed, named LEAD NAME, and the run as a case."""
     # The next run of the guest replaces its files.
-    for line in why(result.output):
+    for line in comments(result.output):
         say(f"{name}: {line}")
-    return ktap.parse(result.output, name) + [verdict(name, result)]
+    return [(lead + n, s) for n, s in ktap.parse(result.output, name)] + [verdict(name, result)]
 
 
 def module(root, room, flavor="test"):

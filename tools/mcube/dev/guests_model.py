@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import guests
 import guests_kselftest
-from lib import ktap, ui
+from lib import ui
 from lib.modelled import Model
 from lib.ui import ROOT, say
 from qemu import Guest, image
@@ -93,8 +93,7 @@ def perf():
     """Run Debian's perf on the PMU: counts and samples."""
     guest = Guest(image(), smp=2, mem="1G", model="small", programs=["perf"])
     result = guest.run(PERF, "perf-model", timeout=300)
-    return [(f"perf: {n}", s) for n, s in ktap.parse(result.output, "perf")] \
-        + [guests.verdict("perf-model", result)]
+    return guests.outcome("perf-model", result, "perf: ")
 
 
 def command():

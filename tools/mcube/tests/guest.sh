@@ -501,8 +501,7 @@ sleepers()
 	done 2>/dev/null | grep -x 'sleep 1234 \|sleep 2345 '
 }
 
-# 120 ms: perf counts nothing for some programs of 4 ms (1 of 400), as a guest's clock may
-# stand still for a tick.
+# 120 ms: perf counted nothing for 1 of 400 programs of 4 ms in a guest.
 # shellcheck disable=SC2016 # for the shell that corun starts
 work='i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done'
 run mcube apply m3-paper

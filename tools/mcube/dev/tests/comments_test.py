@@ -20,14 +20,14 @@ class CommentsTest(unittest.TestCase):
 
     def test_lines(self):
         """A failed result is told with its comments, other comments are not."""
-        self.assertEqual(guests.why(OUTPUT),
+        self.assertEqual(guests.comments(OUTPUT),
                          ["not ok 2 corun: the victim fails", "# status 1, output:",
                           "#   perf did not count page-faults"])
 
     def test_few(self):
         """A long output and a script that fails in each check do not fill the log."""
-        self.assertEqual(len(guests.why("not ok 1 a\n" + "# b\n" * 100)), 13)
-        self.assertEqual(len(guests.why(OUTPUT * 100)), 15)
+        self.assertEqual(len(guests.comments("not ok 1 a\n" + "# b\n" * 100)), 13)
+        self.assertEqual(len(guests.comments(OUTPUT * 100)), 15)
 
 
 if __name__ == "__main__":
