@@ -341,10 +341,14 @@ def compare(rows, orders):
     return out
 
 
+def unsteady(table):
+    """The combinations whose boots differ most."""
+    return [combination(r) for r in sorted(table, key=lambda r: -r["spread"])[:WIDEST]]
+
+
 def widest(rows, table):
     """The boots of the combinations whose boots differ most: a row per setting and boot."""
-    order = {combination(r): i for i, r in enumerate(
-        sorted(table, key=lambda r: -r["spread"])[:WIDEST])}
+    order = {key: i for i, key in enumerate(unsteady(table))}
     boots = sorted((r for r in rows if combination(r) in order and r["policy"] not in ONCE),
                    key=lambda r: (order[combination(r)], r["policy"], r["repeat"]))
     return [{"part": "boot"} | {k: r[k] for k in (*KEYS, "policy", "repeat", "time", "conflicts",
@@ -375,6 +379,37 @@ def losses(rows, order):
     return max([0.0] + [-r[f"gain_{order}"] for r in rows]) if rows else None
 
 
+def details(table, orders):
+    """Figures over all combinations that tell where the means are from.
+
+    "steady": without the combinations whose boots differ most. "losing": combinations that lose
+    1 % or more; "beyond_spread": of these, as much as their boots differ, or more.
+    """
+    loads = [r for r in table if r["load"] not in ALONE]
+    if not loads:
+        return {}
+    gain = f"gain_{orders[-1]}"
+    losing = [r for r in loads if r[gain] <= GOALS["time_gain_min"]]
+    rare = unsteady(table)
+    steady = [r[gain] for r in loads if combination(r) not in rare]
+    out = {"combinations": len(loads), "losing": len(losing),
+           "losing_beyond_spread": sum(-r[gain] >= r["spread"] for r in losing),
+           "loss_beyond_spread_max": losses([r for r in losing if -r[gain] >= r["spread"]],
+                                            orders[-1]),
+           "gain_beyond_cost": sum(r[gain] > r["cost_stock"] for r in loads)}
+    if steady:
+        out |= {"steady_gain_mean": statistics.fmean(steady), "steady_gain_min": min(steady)}
+    for kind in dict.fromkeys(r["group"] for r in table):
+        mine = [r for r in table if r["group"] == kind]
+        name = kind.replace(" ", "_")
+        out |= {f"{name}_cost_mean": statistics.fmean(r["cost_stock"] for r in mine)} | {
+            f"{name}_gain_mean" + ("" if o == orders[-1] else f"_{o}"): mean_gain(mine, o)
+            for o in orders}
+    if canneal := [r["cost_stock"] for r in loads if r["load"] == "canneal"]:
+        out["canneal_cost_mean"] = statistics.fmean(canneal)
+    return out
+
+
 def summarize(table, orders):
     """Figures over all combinations, and for each machine and memory."""
     out, main = {}, orders[-1]
@@ -402,6 +437,7 @@ def summarize(table, orders):
                         statistics.fmean(r[f"cut_{order}"] for r in loads)}
         out |= {f"{prefix}cost_stock_mean": statistics.fmean(r["cost_stock"] for r in loads),
                 f"{prefix}cost_stock_max": max(r["cost_stock"] for r in loads)}
+    out |= details(table, orders)
     out["paper_time_gain_mean"], out["paper_time_gain_max"] = PAPER["mean"], PAPER["max"]
     out["paper_shapes_gain_mean"] = PAPER["shapes"]
     return {k: round(v, 5) for k, v in out.items() if v is not None}

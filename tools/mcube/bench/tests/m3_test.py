@@ -73,6 +73,22 @@ class GroupsTest(unittest.TestCase):
         self.assertAlmostEqual(got["shapes"]["gain_auto"], -.01)
         self.assertEqual((got["shapes"]["least"], got["shapes"]["most"]), (-.1, .05))
 
+    def test_details(self):
+        """Losses that the boots explain, gains without unsteady loads, means of the kinds."""
+        table = [dict(r, spread=spread, cost_stock=cost) for r, spread, cost in
+                 zip(self.table, (.5, .01, .4, .1, .3, .02), (0., .2, .5, .6, .1, .2))]
+        got = m3.details(table, ("auto",))
+        self.assertEqual([got[k] for k in ("combinations", "losing", "losing_beyond_spread",
+                                           "loss_beyond_spread_max", "gain_beyond_cost")],
+                         [5, 2, 1, .1, 1])
+        # Without copy, sort and canneal with four threads.
+        self.assertAlmostEqual(got["steady_gain_mean"], (.3 - .1 + .05) / 3)
+        self.assertEqual(got["steady_gain_min"], -.1)
+        self.assertAlmostEqual(got["shapes_cost_mean"], .3)
+        self.assertAlmostEqual(got["canneal_cost_mean"], .35)
+        self.assertEqual(got["alone_gain_mean"], -.04)
+        self.assertEqual(m3.details(self.table[2:3], ("auto",)), {})
+
     def test_no_shapes(self):
         """Without shapes there is no key about them, but for the paper's."""
         keys = m3.summarize(self.table[:3], ("auto",))
