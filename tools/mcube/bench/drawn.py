@@ -178,6 +178,38 @@ def show(machines):
                  for r in machines], left=2, lead="  ")
 
 
+def beyond(pairs, alone):
+    """What misses a goal: victims alone, pairs, and a row for each reader; the worst first."""
+    lost = [r for r in alone if r["loss"] > LIMITS["drawn_alone_loss_max"]]
+    worse = [r for r in pairs if r["counts"] and r["cut"] < LEAST["drawn_cut_min"]]
+    slow = {(r["machine"], r["program"]): r for r in pairs
+            if r["file_side_loss"] > LIMITS["drawn_file_side_loss_max"]}
+    return (sorted(lost, key=lambda r: -r["loss"]), sorted(worse, key=lambda r: r["cut"]),
+            sorted(slow.values(), key=lambda r: -r["file_side_loss"]))
+
+
+def show_beyond(pairs, alone):
+    """Print references and misses of what misses a goal, off and with SRM-buffer."""
+    both = lambda x: [f"{x[k]:,.0f}" for k in main.POLICIES]  # noqa: E731
+    of = lambda r, event: {k: r["file_side"][k][event] for k in main.POLICIES}  # noqa: E731
+    lost, worse, slow = beyond(pairs, alone)
+    heads = ["refs off", "srm", "misses off", "srm"]
+    for title, names, rows in (
+            ("victims alone", ["machine", "victim", "share", "loss", "boots", *heads],
+             [[r["machine"], r["victim"], f"{r['share']:g}", f"{r['loss']:.1%}",
+               f"{r['spread_off']:.1%}" if r["spread_off"] else "-",
+               *both(r["refs"]), *both(r["misses"])] for r in lost]),
+            ("pairs", ["machine", "victim", "program", "cut", "extra off", "srm"],
+             [[r["machine"], r["victim"], r["program"], f"{r['cut']:.1%}",
+               f"{r['extra_off']:,.0f}", f"{r['extra_srm']:,.0f}"] for r in worse]),
+            ("readers", ["machine", "program", "loss", *heads],
+             [[r["machine"], r["program"], f"{r['file_side_loss']:.1%}",
+               *both(of(r, "llc_refs")), *both(of(r, "llc_misses"))] for r in slow])):
+        if rows:
+            print(f"\nsimulated; {title} beyond the goal: {len(rows)}\n")
+            print_table(names, rows, left=2, lead="  ")
+
+
 def draw(pairs, alone):
     """Draw cuts, losses alone and losses of readers, by machine."""
     plt = lab.pyplot()
@@ -214,6 +246,7 @@ def report(args):
     alone = [r for name, o in guests.items() for r in main.alone_of(name, o)]
     machines = by_machine(pairs, alone, guests)
     show(machines)
+    show_beyond(pairs, alone)
     summary = summarize(pairs, alone)
     print()
     for key, least in LEAST.items():

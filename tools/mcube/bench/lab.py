@@ -143,7 +143,7 @@ def verdicts(summary, targets):
 def shift(repetition):
     """Shell command that makes the boots of repetitions differ: a file takes other pages.
 
-    Boots are often alike to the last bit otherwise.
+    Boots can be alike to the last bit otherwise.
     """
     return f"dd if=/dev/zero of=/tmp/shift bs=4096 count={repetition * SHIFT_PAGES}"
 

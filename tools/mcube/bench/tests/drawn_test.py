@@ -112,6 +112,15 @@ class SummaryTest(unittest.TestCase):
                          (.02, .04))
         self.assertEqual((got["machines"], got["pairs"], got["pairs_left_out"]), (2, 3, 1))
 
+    def test_beyond(self):
+        """What misses a goal is told, a reader once, and pairs that do not count are not."""
+        pairs = [pair("a", .9, .01), pair("a", -.1, .05), pair("a", -.2, .05),
+                 pair("b", -.7, .03, False)]
+        lost, worse, slow = bench.beyond(pairs, self.alone)
+        self.assertEqual([r["loss"] for r in lost], [.02])
+        self.assertEqual([r["cut"] for r in worse], [-.2, -.1])
+        self.assertEqual([(r["machine"], r["program"]) for r in slow], [("a", "grep")])
+
     def test_machines(self):
         """Each machine names its worst pair, victim alone and reader."""
         pairs = [pair("a", .9, .01), pair("a", .4, .01), pair("b", .1, .04, False)]
