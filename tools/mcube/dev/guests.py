@@ -31,9 +31,9 @@ def verdict(name, result):
     if result.ok:
         say(f"{name}: {result.seconds:.0f} s")
         return (f"{name}: console clean", "ok")
-    say(f"{name}: {result.why()}")
+    ui.reason(f"{name}: {result.why()}")
     for line in result.splats[:5]:
-        say(f"  {line}")
+        ui.reason(f"  {line}")
     say(f"  console: {result.console}")
     return (f"{name}: {result.why()}", "not ok")
 
@@ -48,7 +48,7 @@ def outcome(name, result, lead=""):
     """The results that the script of a guest printed, named LEAD NAME, and the run as a case."""
     # The next run of the guest replaces its files.
     for line in comments(result.output):
-        say(f"{name}: {line}")
+        ui.reason(f"{name}: {line}")
     return [(lead + n, s) for n, s in ktap.parse(result.output, name)] + [verdict(name, result)]
 
 

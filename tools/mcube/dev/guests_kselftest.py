@@ -223,7 +223,7 @@ class Job:
         if any(s == "not ok" for _, s in out):
             # The next run of the guest replaces its files.
             for line in why(result.output):
-                ui.say(f"{name}: {line}")
+                ui.reason(f"{name}: {line}")
         return out + [guests.verdict(name, result)]
 
 

@@ -46,7 +46,7 @@ def model():
         for a, b in zip(runs[0].output.splitlines(), zip(*(
                 r.output.splitlines() for r in runs[1:]))):
             if set(b) != {a}:
-                say(f"{a}; other runs: {', '.join(b)}")
+                ui.reason(f"{a}; other runs: {', '.join(b)}")
     return out + [("model: three runs count the same", "ok" if same else "not ok"),
                   guests.verdict("model-check", check)]
 

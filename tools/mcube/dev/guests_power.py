@@ -82,7 +82,7 @@ class Machine:
         ok = guest.cut and result.status is None and not result.splats and \
             all(self.synced.values())
         if not ok:
-            say(f"{self.name}: {result.why()}; console: {result.console}")
+            ui.reason(f"{self.name}: {result.why()}; console: {result.console}")
         return [(f"writes until the power is cut (mode {self.mode}, seed {self.seed})",
                  "ok" if ok else "not ok")]
 
@@ -98,7 +98,7 @@ class Machine:
         out = [(f"what was synced is there (mode {self.mode}, seed {self.seed})",
                 "ok" if result.ok else "not ok")]
         if not result.ok:
-            say(f"{self.name}: {result.why()}; console: {result.console}")
+            ui.reason(f"{self.name}: {result.why()}; console: {result.console}")
         for fs, (_, command) in SYSTEMS.items():
             path = result.results / fs
             self.pages[fs] = path.read_text("utf-8").splitlines() if path.is_file() else []
@@ -106,7 +106,7 @@ class Machine:
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                  check=False)
             if got.returncode:
-                say(f"{self.name}: {fs}: {got.stdout.strip()[-500:]}")
+                ui.reason(f"{self.name}: {fs}: {got.stdout.strip()[-500:]}")
             out.append((f"{command[0]} finds nothing (mode {self.mode}, seed {self.seed})",
                         "not ok" if got.returncode else "ok"))
         return out

@@ -28,6 +28,8 @@ import offcheck
 
 UNITS = ROOT / "tools/testing/mcube"
 MODEL = ROOT / "tools/mcube/model/tests"
+# Lines at the end of make test that say why tests failed.
+REASONS = 40
 
 
 def units(folder, out):
@@ -45,7 +47,7 @@ def units(folder, out):
             results += ktap.parse(part, out)
     if got.returncode and not any(s == "not ok" for _, s in results):
         tail = "\n      ".join(got.stdout.splitlines()[-15:])
-        say(f"make check returned {got.returncode}:\n      {tail}")
+        ui.reason(f"make check returned {got.returncode}:\n      {tail}")
         results.append((f"{out}: make check returned an error", "not ok"))
     return results or [(f"{out}: no result", "not ok")]
 
@@ -59,7 +61,7 @@ def python_units(folder, what):
     for name, state in results:
         print(f"    {state:6} {name}")
     for line in [x for x in got.stdout.splitlines() if x.startswith("# ")]:
-        say(line)
+        ui.reason(line)
     if got.returncode and not any(s == "not ok" for _, s in results):
         results.append((f"{what}: run.py returned {got.returncode}", "not ok"))
     return results
@@ -85,7 +87,7 @@ def off_objects():
         a, b = ((BUILD / f / name).read_bytes() for f in ("base", "off"))
         wrong = offcheck.compare(a, b)
         for line in wrong:
-            say(f"{name}: {line}")
+            ui.reason(f"{name}: {line}")
         out.append((f"off is identical: {name}", "not ok" if wrong else "ok"))
     offcheck.self_test((BUILD / "off" / names[0]).read_bytes())
     return out + [("off is identical: self-test catches a changed constant", "ok")]
@@ -143,9 +145,9 @@ def run():
         try:
             results = function()
         except Failure as e:
-            say(f"error: {e}")
+            ui.reason(f"error: {e}")
             if e.advice:
-                say(f"what to do: {e.advice}")
+                ui.reason(f"what to do: {e.advice}")
             results = [(f"{name}: {str(e).splitlines()[0]}", "not ok")]
         times[name] = round(time.monotonic() - start, 1)
         passed = sum(s == "ok" for _, s in results)
@@ -156,6 +158,10 @@ def run():
     for name, case, state in cases:
         if state != "ok":
             print(f"    {state:6} [{name}] {case}")
+    if ui.REASONS:
+        print("\n==> what was said of failures, in the order of the run")
+        for line in ui.REASONS[-REASONS:]:
+            say(line)
     count = {s: sum(x == s for _, _, x in cases) for s in ("ok", "not ok", "skip")}
     ui.write_if_changed(BUILD / "results" / ("check.json" if args.quick else "test.json"),
                         json.dumps({"seconds": times, "cases": [

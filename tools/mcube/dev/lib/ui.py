@@ -34,6 +34,15 @@ def say(text):
     print(f"    {text}", flush=True)
 
 
+REASONS = []
+
+
+def reason(text):
+    """Say why a test failed; make test says it again at its end."""
+    say(text)
+    REASONS.append(text)
+
+
 class Steps:
     """Announces the steps of a job in order; the caller may leave steps out."""
 
