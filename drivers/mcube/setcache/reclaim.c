@@ -17,18 +17,12 @@
  * there.  So the pages that are used most stay.
  *
  * Files may be larger and yet have nothing to give: a cgroup protects them (memory.min), or they
- * are mapped, locked, or dirty.  So there is a second shrinker, which has a small share of the pool
- * to give at any time to tasks that reclaim for themselves.  Reclaim asks for twice the
- * share >> priority, where the priority goes from DEF_PRIORITY down to 0 while it finds too little.
- * The batch of the shrinker is larger than the share, so reclaim gets nothing until it asks for
- * the whole share: at the last two or three priorities.  So a stream of files, for which reclaim
- * finds enough before, takes nothing of the share.  A process that would be killed for memory
- * takes all of the share, and then again a share of what is left.  kswapd takes nothing of the
- * share.
+ * are mapped, locked, or dirty.  So the pool also gives a small share of its pages each time the
+ * kernel is about to kill a process for memory.  The kernel then tries again to allocate.
  *
- * Reclaim is not told of the pages by mm_account_reclaimed_pages().  It would take 32 pages for
- * enough and stop below the watermark, and a process is killed if reclaim then finds nothing in
- * the page cache.  So it goes on to priority 0, and then looks at free memory.
+ * A shrinker cannot give the share.  It learns the priority of reclaim and nothing else, and a
+ * task can come to the last priorities while there is much to reclaim: with MGLRU a task gets
+ * nothing at any priority while another task ages the pages.
  *
  * When memory has not been short for a while, the pool grows step by step, from memory
  * that is free, until it has the size that the administrator wrote.
@@ -37,9 +31,10 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/notifier.h>
+#include <linux/oom.h>
 #include <linux/sched.h>
 #include <linux/shrinker.h>
-#include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
 
@@ -49,14 +44,17 @@
 #define PAUSE	(10 * HZ)
 #define STEP	HZ
 
-/* A part of the pool that is freeable at any time, and its pages at most. */
+/* The part of the pool that goes before a process is killed, and its pages at most. */
 #define SHARE		16
-#define SHARE_MAX	4095UL
+#define SHARE_MAX	4096UL
+
+/* Ticks for which a task waits before a kill while another task has the lock of the table. */
+#define WAIT		10
 
 /* Pages of the smallest pool. */
 #define LEAST		((unsigned long)SETCACHE_SETS_PER_MIB * SETCACHE_WAYS)
 
-static struct shrinker *shrinker, *last_resort;
+static struct shrinker *shrinker;
 
 static void regrow(struct work_struct *work);
 static DECLARE_DELAYED_WORK(regrow_work, regrow);
@@ -78,18 +76,10 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	return pool - min(pool, max(files, LEAST));
 }
 
-static unsigned long count_share(struct shrinker *s, struct shrink_control *sc)
+/* Return: number of pages that are free now, or an error of setcache_pool_take(). */
+static long take(unsigned long pages)
 {
-	unsigned long pool = (unsigned long)setcache_pool_nr() * SETCACHE_WAYS;
-
-	if (pool <= LEAST || current_is_kswapd())
-		return 0;
-	return min3(pool - LEAST, pool / SHARE, SHARE_MAX);
-}
-
-static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
-{
-	unsigned long sets = DIV_ROUND_UP(sc->nr_to_scan, SETCACHE_WAYS);
+	unsigned long sets = DIV_ROUND_UP(pages, SETCACHE_WAYS);
 	long freed = setcache_pool_take(sets);
 
 	if (freed == -EAGAIN) {
@@ -98,11 +88,41 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 		freed = setcache_pool_take(sets);
 	}
 	if (freed < 0)
-		return SHRINK_STOP;
+		return freed;
 	setcache_count(SETCACHE_STAT_RECLAIMED, freed);
 	mod_delayed_work(system_wq, &regrow_work, PAUSE);
 	return freed;
 }
+
+static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
+{
+	long freed = take(sc->nr_to_scan);
+
+	return freed < 0 ? SHRINK_STOP : freed;
+}
+
+/* Called with the lock of the OOM killer, so a single task is here.  @freed: of pages. */
+static int before_kill(struct notifier_block *nb, unsigned long unused, void *freed)
+{
+	unsigned long pool = (unsigned long)setcache_pool_nr() * SETCACHE_WAYS;
+	unsigned int ticks;
+	long got;
+
+	if (pool <= LEAST)
+		return NOTIFY_DONE;
+	for (ticks = 0; ticks < WAIT; ticks++) {
+		got = take(min(pool / SHARE, SHARE_MAX));
+		if (got >= 0) {
+			*(unsigned long *)freed += got;
+			break;
+		}
+		/* The pool grows, perhaps: that ends soon, as it takes free memory. */
+		schedule_timeout_uninterruptible(1);
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block before_kill_nb = { .notifier_call = before_kill };
 
 /**
  * setcache_reclaim_regrow() - the pool is to have its size again
@@ -112,19 +132,6 @@ void setcache_reclaim_regrow(void)
 	mod_delayed_work(system_wq, &regrow_work, STEP);
 }
 
-static struct shrinker *alloc(const char *name,
-			      unsigned long (*how_many)(struct shrinker *s,
-							struct shrink_control *sc))
-{
-	struct shrinker *s = shrinker_alloc(0, "%s", name);
-
-	if (s) {
-		s->count_objects = how_many;
-		s->scan_objects = scan;
-	}
-	return s;
-}
-
 /**
  * setcache_reclaim_init() - let the system take memory from the pool
  *
@@ -132,16 +139,19 @@ static struct shrinker *alloc(const char *name,
  */
 int setcache_reclaim_init(void)
 {
-	shrinker = alloc("mcube-setcache", count);
-	last_resort = alloc("mcube-setcache-last", count_share);
-	if (!shrinker || !last_resort) {
-		shrinker_free(shrinker);
-		shrinker_free(last_resort);
+	int ret;
+
+	shrinker = shrinker_alloc(0, "mcube-setcache");
+	if (!shrinker)
 		return -ENOMEM;
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	ret = register_oom_notifier(&before_kill_nb);
+	if (ret) {
+		shrinker_free(shrinker);
+		return ret;
 	}
-	last_resort->batch = SHARE_MAX + 1;
 	shrinker_register(shrinker);
-	shrinker_register(last_resort);
 	return 0;
 }
 
@@ -150,8 +160,8 @@ int setcache_reclaim_init(void)
  */
 void setcache_reclaim_exit(void)
 {
-	/* Waits for scans; so nobody starts the work again. */
-	shrinker_free(last_resort);
+	/* Both wait for tasks that take memory; so nobody starts the work again. */
+	unregister_oom_notifier(&before_kill_nb);
 	shrinker_free(shrinker);
 	cancel_delayed_work_sync(&regrow_work);
 }
