@@ -332,7 +332,7 @@ def run_checks(only=None):
             found = [str(e)]
         most = len(found) if only else 40
         for line in found[:most]:
-            print(f"    {line}")
+            ui.reason(line)
         if len(found) > most:
             print(f"    and {len(found) - most} more")
         print(f"{'not ok' if found else 'ok'} {i + 1} lint: {name}"
