@@ -79,18 +79,12 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 /* Return: number of pages that are free now, or an error of setcache_pool_take(). */
 static long take(unsigned long pages)
 {
-	unsigned long sets = DIV_ROUND_UP(pages, SETCACHE_WAYS);
-	long freed = setcache_pool_take(sets);
+	long freed = setcache_pool_take(DIV_ROUND_UP(pages, SETCACHE_WAYS));
 
-	if (freed == -EAGAIN) {
-		/* Another task takes memory: let it get on, or this one may be killed. */
-		schedule_timeout_uninterruptible(1);
-		freed = setcache_pool_take(sets);
+	if (freed >= 0) {
+		setcache_count(SETCACHE_STAT_RECLAIMED, freed);
+		mod_delayed_work(system_wq, &regrow_work, PAUSE);
 	}
-	if (freed < 0)
-		return freed;
-	setcache_count(SETCACHE_STAT_RECLAIMED, freed);
-	mod_delayed_work(system_wq, &regrow_work, PAUSE);
 	return freed;
 }
 
@@ -98,6 +92,11 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
 	long freed = take(sc->nr_to_scan);
 
+	if (freed == -EAGAIN) {
+		/* Another task takes memory: let it get on, or this one may be killed. */
+		schedule_timeout_uninterruptible(1);
+		freed = take(sc->nr_to_scan);
+	}
 	return freed < 0 ? SHRINK_STOP : freed;
 }
 
