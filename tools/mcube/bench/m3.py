@@ -235,9 +235,9 @@ def arrays_of(path):
 def spread(arrays, dim):
     """Distinct banks (or channels) among the pages in use at one time, a share of the possible.
 
-    None if there are no arrays.
+    None if there are no arrays, or if each page has all channels.
     """
-    if not arrays:
+    if not arrays or not (dim.table or any(dim.frames)):
         return None
     together = zip(*map(dim.values, arrays))
     return statistics.fmean(len(set(group)) for group in together) / min(len(arrays), dim.nr)
