@@ -61,7 +61,7 @@ import lab  # first: it makes the other packages importable
 from lab import ALLOC, Failure
 from lib import ui
 from lib.modelled import Model
-from mcube_cmd.addrmap import Dim
+from mcube_cmd.addrmap import PAGE_SHIFT, Dim
 from mcube_cmd.term import print_table
 from qemu import Guest, image
 
@@ -232,12 +232,21 @@ def arrays_of(path):
             for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
 
 
+def channels_of(description):
+    """The channel of a page, without channels that change within a page: each page has these."""
+    # A table, where there is one, gives the channels.
+    if table := re.search(r"table:\S+", description["bank_map"]):
+        return Dim(table[0])
+    masks = [m for m in description["dram.channels"].split() if int(m, 16) >> PAGE_SHIFT]
+    return Dim(" ".join(masks) or "none")
+
+
 def spread(arrays, dim):
     """Distinct banks (or channels) among the pages in use at one time, a share of the possible.
 
-    None if there are no arrays, or if each page has all channels.
+    None if there are no arrays, or if all pages are alike in it.
     """
-    if not arrays or not (dim.table or any(dim.frames)):
+    if not arrays or dim.nr == 1:
         return None
     together = zip(*map(dim.values, arrays))
     return statistics.fmean(len(set(group)) for group in together) / min(len(arrays), dim.nr)
@@ -280,9 +289,7 @@ def guest(args, machine, memory, policy, part, repeat):
     if not args.again:
         boot(args, model, name, memory, policy, part, repeat)
     bank = Dim(model.description["bank_map"])
-    # A table, where there is one, gives the channels.
-    table = re.search(r"table:\S+", model.description["bank_map"])
-    channel = Dim(table[0] if table else model.description["dram.channels"])
+    channel = channels_of(model.description)
     rows = []
     for load in loads_of(args, part):
         for threads in threads_of(args, load):
