@@ -116,23 +116,38 @@ class GroupsTest(unittest.TestCase):
     def test_script(self):
         """Orders may name the size of clusters; repetitions differ by what a file takes."""
         args = options("--loads", "copy", "--orders", "auto", "shuffle:5")
-        lines = m3.script(args, "fresh", "shuffle:5", "patterns", 8 << 20, 2).splitlines()
+        lines = m3.script(args, "used", "shuffle:5", "patterns", 8 << 20, 2).splitlines()
         self.assertIn("dd if=/dev/zero of=/tmp/shift bs=4096 count=1994", lines)
         self.assertIn(f"echo 5 > {lab.ALLOC}/cluster_order", lines)
         self.assertIn(f"echo shuffle > {lab.ALLOC}/fill_order", lines)
         self.assertIn(f"echo 0 > {lab.ALLOC}/cluster_order",
-                      m3.script(args, "fresh", "auto", "patterns", 8 << 20, 0).splitlines())
-        self.assertNotIn("fill_order", m3.script(args, "fresh", "stock", "patterns", 8 << 20, 0))
+                      m3.script(args, "used", "auto", "patterns", 8 << 20, 0).splitlines())
+        self.assertNotIn("fill_order", m3.script(args, "used", "stock", "patterns", 8 << 20, 0))
 
     def test_parts(self):
-        """Each load runs in one guest."""
+        """Each load runs in one guest: of its own, or after the loads of its kind."""
         args = options()
-        parts = {part: m3.loads_of(args, part)
+        parts = {part: m3.loads_of(args, "used", part)
                  for part in ("alone", "serial", "patterns", "programs")}
         self.assertEqual(sorted(x for loads in parts.values() for x in loads), sorted(args.loads))
         self.assertEqual(parts["serial"], list(m3.LOCKSTEP))
         self.assertEqual(parts["patterns"], list(m3.PATTERNS))
-        self.assertNotIn("canneal", m3.script(args, "fresh", "auto", "alone", 8 << 20, 0))
+        self.assertNotIn("canneal", m3.script(args, "used", "auto", "alone", 8 << 20, 0))
+        for load in args.loads:
+            self.assertEqual(m3.loads_of(args, "fresh", m3.part_of("fresh", load)), [load])
+
+    def test_memories(self):
+        """More than one memory: each has the keys that one memory has without a prefix."""
+        used = [dict(r, memory="used", gain_auto=r["gain_auto"] - .2) for r in self.table]
+        keys = m3.summarize(self.table + used, ("auto",))
+        for memory, rows in ((self.table[0]["memory"], self.table), ("used", used)):
+            for key, figure in m3.summarize(rows, ("auto",)).items():
+                if not key.startswith(("paper", "a_")):
+                    self.assertEqual(keys[f"{memory}_{key}"], figure)
+        bound = {"alone_loss_max": .05}
+        self.assertEqual(m3.bounds(bound, keys, self.table + used),
+                         {"fresh_alone_loss_max": .05, "used_alone_loss_max": .05})
+        self.assertEqual(m3.bounds(bound, keys, self.table), bound)
 
 
 class ShapesTest(unittest.TestCase):
