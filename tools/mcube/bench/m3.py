@@ -424,23 +424,24 @@ def details(table, orders):
     return out
 
 
-def prefixes(table):
-    """What the keys about each memory begin with; one memory has the keys over all."""
-    memories = dict.fromkeys(r["memory"] for r in table)
-    return [f"{memory}_" for memory in memories] if len(memories) > 1 else [""]
+def by_memory(table):
+    """{what the keys about a memory begin with: its rows}; one memory has the keys over all."""
+    out = {}
+    for r in table:
+        out.setdefault(f"{r['memory']}_", []).append(r)
+    return out if len(out) > 1 else {"": table}
 
 
 def bounds(which, summary, table):
     """The bounds for each memory that has the key."""
-    return {prefix + key: bound for prefix in prefixes(table) for key, bound in which.items()
+    return {prefix + key: bound for prefix in by_memory(table) for key, bound in which.items()
             if prefix + key in summary}
 
 
 def summarize(table, orders):
     """Figures over all combinations, for each memory, and for each machine and memory."""
     out, main = {}, orders[-1]
-    groups = {"": table} | {prefix: [r for r in table if r["memory"] == prefix[:-1]]
-                            for prefix in prefixes(table) if prefix}
+    groups = {"": table} | by_memory(table)
     for prefix, rows in groups.items():
         out |= {prefix + k: v for k, v in details(rows, orders).items()}
     for r in table:
