@@ -6,7 +6,7 @@
  *
  *   on     take a reference on the address map, which is immutable from then
  *          on; compute the offset maps of a container (hint.c) and the fill
- *          orders (bins.c); make descriptors for all present memory (lookup.c)
+ *          orders (fill.c); make descriptors for all present memory (lookup.c)
  *          and a struct mcube_zone for every zone (zone.c); enable the static
  *          key.
  *   off    disable all policies (policy.c); disable the static key; drain all
