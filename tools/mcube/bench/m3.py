@@ -527,7 +527,7 @@ def draw(groups, orders):
     panels = list(dict.fromkeys((r["machine"], r["memory"]) for r in groups))
     kinds = list(dict.fromkeys(r["group"] for r in groups))
     fig, axes = plt.subplots(len(panels), 1, figsize=(8, 1.9 * len(panels)), sharex=True,
-                             squeeze=False)
+                             sharey=True, squeeze=False)
     width = 0.8 / len(orders)
     colors = dict(zip(orders[::-1], ("#4477aa", "#66ccee", "#ccbb44", "#bbbbbb")))
     for ax, panel in zip(axes[:, 0], panels):
