@@ -5,8 +5,8 @@
 The console goes to a log with host timestamps and is searched for splats. The
 output of the script arrives on a separate channel, so that kernel messages never
 land in the middle of a test result. Files that the script leaves in /results
-come back as a directory. A run fails on a splat, on a time-out, if the guest
-dies, and if the script returns nonzero.
+come back as a directory. A run fails on a splat, if the script says nothing for too
+long by the guest's own clock, if the guest dies, and if the script returns nonzero.
 
     qemu.py --nodes 2 --smp 4 --program numactl --file prog:/guest/prog script.sh
     qemu.py --interactive
@@ -33,6 +33,7 @@ from pathlib import Path
 
 from lib import modelled, ui
 from lib.initramfs import Initramfs
+from lib.patience import Clock, Patience
 from lib.races import Races
 from lib.stuck import stuck
 from lib.ui import BUILD, Failure
@@ -72,6 +73,7 @@ class Result:
     def __init__(self):
         self.status, self.output, self.splats, self.kills = None, "", [], []
         self.timed_out, self.seconds, self.boot_seconds = False, 0.0, None
+        self.limit = 0.0
         self.console, self.results = None, None
 
     @property
@@ -86,7 +88,8 @@ class Result:
         if self.timed_out:
             tasks = stuck(self.console.read_text("utf-8").splitlines()) if self.console else []
             said = self.output.strip().rsplit("\n", 1)[-1]
-            return f"no end after {self.seconds:.0f} s; last output: {said or 'none'}; " \
+            return f"hangs: no output for {self.limit:.0f} s of the guest's own time, after " \
+                f"{self.seconds:.0f} s; last output: {said or 'none'}; " \
                 f"tasks: {'; '.join(tasks) or 'none'}"
         if self.status is None:
             return "the guest died before the script ended"
@@ -199,7 +202,10 @@ class Guest:
             return subprocess.call(self.argv(work, interactive=True))
 
     def run(self, script, name="guest", timeout=600, env=None):
-        """Run a script (text or path); logs and results in LOGS/NAME/."""
+        """Run a script (text or path); logs and results in LOGS/NAME/.
+
+        The guest hangs if it says nothing for timeout seconds by its own clock.
+        """
         keep = LOGS / name
         shutil.rmtree(keep, ignore_errors=True)
         keep.mkdir(parents=True)
@@ -207,21 +213,19 @@ class Guest:
         self.root.text("guest/run", text, 0o755)
         self.root.text("guest/env", "".join(
             f"export {k}={shlex.quote(str(v))}\n" for k, v in (env or {}).items()))
-        # From the end of booting, which takes a minute on a busy host; and the list of tasks
-        # is to come out before the guest is killed.
-        self.root.text("guest/patience", f"{max(timeout - 120, timeout / 2):.0f}\n")
         result = Result()
+        result.limit = timeout
         result.console = keep / "console.log"
         with tempfile.TemporaryDirectory(prefix="mcube-") as tmp:
             work = Path(tmp)
             self.root.write(work / "initramfs.cpio")
             (work / "out").touch()
             self.qmp_path = work / "qmp"
-            with subprocess.Popen(self.argv(work), stdin=subprocess.DEVNULL,
+            with subprocess.Popen(self.argv(work), stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT) as qemu:
                 try:
-                    self.watch(qemu, work, result, timeout)
+                    self.watch(qemu, work, result)
                 finally:
                     if qemu.poll() is None:
                         qemu.kill()
@@ -238,10 +242,11 @@ class Guest:
                     result.output += f"\nresults were cut off: {e}\n"
         return result
 
-    def watch(self, qemu, work, result, timeout):
-        """Follow console and output until QEMU ends or time is up."""
-        start = time.monotonic()
-        tail, pending = b"", ""
+    def watch(self, qemu, work, result):
+        """Follow console and output until QEMU ends or the guest hangs."""
+        start, tail, pending = time.monotonic(), b"", ""
+        clock = Clock(qemu.pid)
+        limit = Patience(clock, result.limit)
         with open(result.console, "w", encoding="utf-8") as log, \
                 open(work / "out", "r", encoding="utf-8", errors="replace") as out:
             os.set_blocking(qemu.stdout.fileno(), False)
@@ -249,26 +254,35 @@ class Guest:
                 now = time.monotonic() - start
                 select.select([qemu.stdout], [], [], 0.2)
                 data = qemu.stdout.read()
+                # KUnit's results are on the console, as what a boot says.
+                talks = data and (self.kunit or result.boot_seconds is None)
                 for line in (tail + (data or b"")).split(b"\n")[:-1]:
                     self.console_line(line.decode("utf-8", "replace").rstrip("\r"),
-                                      now, log, result)
+                                      now, log, result, clock)
                 tail = (tail + (data or b"")).rsplit(b"\n", 1)[-1]
+                at = out.tell()
                 pending = self.follow(out, pending)
+                if talks or out.tell() > at:
+                    limit.progress()
                 if data == b"":
                     break
                 if self.cut:
                     log.write(f"[{now:8.2f}] (host) the power is cut\n")
                     qemu.kill()
-                if now > timeout:
-                    result.timed_out = True
+                if limit.ask():
                     log.write(f"[{now:8.2f}] (host) time is up\n")
+                    # The guest's init reads a line from its console, and lists all tasks.
+                    qemu.stdin.write(b"tasks\n")
+                    qemu.stdin.flush()
+                if limit.over():
+                    result.timed_out = True
                     break
             if tail:
-                self.console_line(tail.decode("utf-8", "replace"), now, log, result)
+                self.console_line(tail.decode("utf-8", "replace"), now, log, result, clock)
             self.follow(out, pending)
         result.seconds = time.monotonic() - start
 
-    def console_line(self, line, now, log, result):
+    def console_line(self, line, now, log, result, clock):
         """Log a line of the console; record splats and the marks of the guest's init."""
         log.write(f"[{now:8.2f}] {line}\n")
         log.flush()
@@ -278,7 +292,7 @@ class Guest:
         if inside:
             return
         if m := re.search(r"mcube-guest: up after", line):
-            result.boot_seconds = now
+            result.boot_seconds = clock()
         elif m := re.search(r"mcube-guest: exit (\d+)", line):
             result.status = int(m[1])
         elif SPLAT.search(line) and not (self.allow and self.allow.search(line)):
@@ -353,7 +367,8 @@ def run():
     parser.add_argument("--file", action="append", default=[], metavar="HOST:GUEST")
     parser.add_argument("--tree", action="append", default=[], metavar="HOST:GUEST")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds")
+    parser.add_argument("--timeout", type=float, default=600,
+                        help="seconds without output, by the guest's own clock")
     parser.add_argument("--allow", help="expression for splats that are expected")
     parser.add_argument("--name", default="guest", help="logs go to build/guest/NAME")
     parser.add_argument("--interactive", action="store_true", help="a shell prompt")

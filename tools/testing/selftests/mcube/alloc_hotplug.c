@@ -242,13 +242,13 @@ static pid_t write_by_child(const char *path, const char *text)
 
 static bool ended(pid_t pid, int seconds, int *status)
 {
-	int tries;
+	double end = mcube_deadline(seconds);
 
-	for (tries = 0; tries < seconds * 10; tries++) {
+	do {
 		if (waitpid(pid, status, WNOHANG) == pid)
 			return true;
 		usleep(100000);
-	}
+	} while (mcube_now() < end);
 	return false;
 }
 

@@ -282,7 +282,7 @@ int dm_add_pages(struct dm_device *d, const char *file, uint64_t first, uint64_t
 
 static int remove_device(const char *name)
 {
-	double end = mcube_now() + 30;
+	double end = mcube_deadline(30);
 	int ret;
 
 	while ((ret = command(name, DM_DEV_REMOVE, 0)) == -EBUSY && mcube_now() < end)

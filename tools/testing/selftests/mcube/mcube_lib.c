@@ -37,6 +37,24 @@ long mcube_env(const char *name, long fallback)
 	return text && *text ? strtol(text, NULL, 0) : fallback;
 }
 
+/*
+ * Limits of time find hangs.  An emulated machine on a busy host may need many
+ * times as long without a hang, and its host finds hangs by other means: there
+ * MCUBE_PATIENCE is the factor of all limits.
+ */
+double mcube_deadline(double seconds)
+{
+	return mcube_now() + seconds * mcube_env("MCUBE_PATIENCE", 1);
+}
+
+/* The harness ends a case by an alarm; see the Makefile. */
+unsigned int __real_alarm(unsigned int seconds);
+unsigned int __wrap_alarm(unsigned int seconds);
+unsigned int __wrap_alarm(unsigned int seconds)
+{
+	return __real_alarm(seconds * mcube_env("MCUBE_PATIENCE", 1));
+}
+
 /* One write(); a short write is an error, as the file took a part. */
 int mcube_write_bytes(const char *path, const void *buf, size_t len)
 {

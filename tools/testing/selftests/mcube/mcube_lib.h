@@ -164,6 +164,7 @@ void mcube_faults(const char *probability);
 int mcube_make_hole(const char *path, size_t pages);
 int mcube_swap_head(int fd, size_t pages);
 double mcube_now(void);
+double mcube_deadline(double seconds);
 long mcube_env(const char *name, long fallback);
 
 #endif /* _SELFTEST_MCUBE_LIB_H */

@@ -270,7 +270,7 @@ int rocs_targets(void)
 
 bool rocs_await_target(pid_t pid, struct rocs_line *l)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	while (!rocs_target(pid, l)) {
 		if (mcube_now() > end)
@@ -282,7 +282,7 @@ bool rocs_await_target(pid_t pid, struct rocs_line *l)
 
 bool rocs_await_gone(pid_t pid)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 	struct rocs_line l;
 
 	while (rocs_target(pid, &l)) {
@@ -295,7 +295,7 @@ bool rocs_await_gone(pid_t pid)
 
 bool rocs_await_state(pid_t pid, const char *state, struct rocs_line *l)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	while (!rocs_target(pid, l) || strcmp(l->state, state)) {
 		if (mcube_now() > end)

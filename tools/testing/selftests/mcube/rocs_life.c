@@ -253,7 +253,7 @@ static int exec_other(struct rocs_puppet *p)
 /* Another program in the process is another target. */
 static void exec_in_puppet(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_life) *self)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 	long targets = rocs_stat("targets");
 
 	rocs_puppet_do(self->puppet, exec_other);
@@ -288,7 +288,7 @@ TEST_F_TIMEOUT(rocs_life, exit_inside, 300)
 	EXPECT_TRUE(rocs_await_gone(self->puppet->pid));
 	EXPECT_EQ(0, rocs_targets());
 	/* A PID that may become another process is forgotten, a tick after it was reaped. */
-	end = mcube_now() + ROCS_DEADLINE;
+	end = mcube_deadline(ROCS_DEADLINE);
 	while (mcube_read(MCUBE_ROCS "pids", pids, sizeof(pids)) && mcube_now() < end)
 		usleep(1000);
 	EXPECT_EQ(0, mcube_read(MCUBE_ROCS "pids", pids, sizeof(pids)));
@@ -397,7 +397,7 @@ static int end_threads(struct rocs_puppet *p)
 
 static bool await_threads(FIXTURE_DATA(rocs_life) *self, unsigned int nr)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	while (rocs_target(self->puppet->pid, &self->line) && self->line.threads != nr) {
 		if (mcube_now() > end)

@@ -256,7 +256,7 @@ TEST_F_TIMEOUT(rocs_move, mlocked_inside, 300)
 /* Give all pages the same contents, and let KSM merge them. */
 static int merge(struct rocs_puppet *p)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 	size_t i;
 
 	p->reads = true;

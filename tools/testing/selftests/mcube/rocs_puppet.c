@@ -269,7 +269,7 @@ static bool runs(pid_t pid)
 
 static bool await(int *flag, pid_t pid)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) {
 		if (mcube_now() > end || !runs(pid))
@@ -303,7 +303,7 @@ struct rocs_puppet *rocs_puppet(char *(*map)(struct rocs_puppet *p), size_t page
 /* Run a function in the puppet.  Return: what it returns, or -ESRCH. */
 int rocs_puppet_do(struct rocs_puppet *p, int (*op)(struct rocs_puppet *p))
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	__atomic_store_n(&p->op, op, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&p->op, __ATOMIC_ACQUIRE)) {
@@ -318,7 +318,7 @@ int rocs_puppet_do(struct rocs_puppet *p, int (*op)(struct rocs_puppet *p))
 bool rocs_puppet_worked(struct rocs_puppet *p)
 {
 	long rounds = __atomic_load_n(&p->rounds, __ATOMIC_RELAXED);
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	while (__atomic_load_n(&p->rounds, __ATOMIC_RELAXED) < rounds + 2) {
 		if (mcube_now() > end || !runs(p->pid))
@@ -379,7 +379,7 @@ bool rocs_lead_to_profile(struct rocs_puppet *p, struct rocs_line *l)
 	 */
 	long want = p->map == rocs_map_huge ? 16 : p->pages * 3 / 2;
 	long kcycles = FIRST_KCYCLES;
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	p->play = ROCS_FAULT;
 	for (;;) {
@@ -415,7 +415,7 @@ static void empty_batches(void)
  */
 bool rocs_lead_to_hold(struct rocs_puppet *p, struct rocs_line *l)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 
 	empty_batches();
 	p->play = ROCS_GAIN;

@@ -44,7 +44,7 @@ static int reserved(FIXTURE_DATA(rocs_sim) *self, const char *mem, size_t pages)
 /* Wait for a search that finds a gain, and for the pages to be in the partition. */
 static void hold(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_sim) *self)
 {
-	double end = mcube_now() + ROCS_DEADLINE;
+	double end = mcube_deadline(ROCS_DEADLINE);
 	struct rocs_line *l = &self->line;
 
 	ASSERT_TRUE(rocs_await_state(self->polluter->pid, "hold", l)) {

@@ -223,7 +223,7 @@ TEST_F_TIMEOUT(setcache_faults, memory_is_short, 240)
 	EXPECT_TRUE(take_memory(pages / 2));
 	EXPECT_LE(pages / 2 - pages / 20, setcache_stat("reclaimed") - before);
 	/* Its memory is free now, and goes back to the pool. */
-	end = mcube_now() + 120;
+	end = mcube_deadline(120);
 	while (setcache_stat("pages") < pages && mcube_now() < end)
 		usleep(100000);
 	EXPECT_EQ(pages, setcache_stat("pages"));
@@ -260,7 +260,7 @@ static pid_t start_protected_file(const char *path, long mib)
 TEST_F_TIMEOUT(setcache_faults, memory_is_short_beside_files, 240)
 {
 	long mib = mcube_field("/proc/meminfo", "MemTotal") / 1024 / 8;
-	double end = mcube_now() + 60;
+	double end = mcube_deadline(60);
 	char path[192];
 	pid_t pid;
 

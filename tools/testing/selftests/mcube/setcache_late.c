@@ -310,7 +310,7 @@ static pid_t start_write(const char *path, const char *text)
 /* Wait for a child, but not for ever.  Its exit status, or -1. */
 static int status_soon(pid_t pid)
 {
-	double end = mcube_now() + 20;
+	double end = mcube_deadline(20);
 	int status;
 
 	while (mcube_now() < end) {
@@ -340,7 +340,7 @@ static bool sets_are_there(void)
 static void expect_sound(struct __test_metadata *_metadata,
 			 FIXTURE_DATA(setcache_stopped) *self, long pages)
 {
-	double end = mcube_now() + 60;
+	double end = mcube_deadline(60);
 	unsigned int i;
 
 	EXPECT_EQ(0, dm_go_on());
@@ -378,7 +378,7 @@ TEST_F_TIMEOUT(setcache_stopped, sizes, 180)
 /* The pool loses sets to reclaim, and would grow again after 10 seconds. */
 TEST_F_TIMEOUT(setcache_stopped, memory_is_short, 180)
 {
-	double end = mcube_now() + 60;
+	double end = mcube_deadline(60);
 
 	while (setcache_stat("pages") > SIZE_PAGES / 4 && mcube_now() < end)
 		EXPECT_EQ(0, write_soon("/proc/sys/vm/drop_caches", "2"));

@@ -120,7 +120,7 @@ const char *setcache_begin(struct setcache_setup *s, enum setcache_place place,
 /* Detach s->loop, as soon as nobody has it open. */
 int setcache_detach(struct setcache_setup *s)
 {
-	double end = mcube_now() + 10;
+	double end = mcube_deadline(10);
 	int fd = open(s->loop, O_RDWR | O_CLOEXEC);
 	char path[64];
 

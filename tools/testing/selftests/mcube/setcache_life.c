@@ -471,7 +471,7 @@ TEST_F_TIMEOUT(setcache_device, part_of_a_page, 60)
 {
 	struct iovec iov = { .iov_base = self->buf, .iov_len = PAGE_SIZE_ };
 	struct stamped s = { .begun = 7, .done = 7 };
-	double end = mcube_now() + 30;
+	double end = mcube_deadline(30);
 	ssize_t got;
 	int fd;
 

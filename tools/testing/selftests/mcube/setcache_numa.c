@@ -261,7 +261,7 @@ TEST_F_TIMEOUT(setcache_numa, full_queue_stops_nobody, 180)
 {
 	enum { READERS = 32, CPUS = 8 };
 	pid_t spinner[CPUS], pid[READERS];
-	double end = mcube_now() + 60;
+	double end = mcube_deadline(60);
 	int i, first, last, status, failed = 0;
 	long before;
 

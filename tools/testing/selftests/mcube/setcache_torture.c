@@ -446,7 +446,7 @@ static int run(struct torture *t, unsigned long reads, double seconds, bool cont
 		write_pages, write_pages, zero_pages, control ? evict : disturb,
 		read_pages, read_pages, read_pages,
 	};
-	double end = mcube_now() + seconds;
+	double end = mcube_deadline(seconds);
 	pid_t pid[ARRAY_SIZE(works)];
 	unsigned int i, failed = 0;
 	int status;

@@ -439,7 +439,7 @@ static void sample_load(struct sim_sampler *s, const char *p,
 static uint64_t settled_period(struct sim_sampler *s, const char *p,
 			       unsigned long rounds, struct sim_samples *sum)
 {
-	double end = mcube_now() + 120;
+	double end = mcube_deadline(120);
 	size_t i, changes = 0;
 	struct sim_samples got;
 	uint64_t period = 0;

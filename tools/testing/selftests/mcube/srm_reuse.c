@@ -426,7 +426,7 @@ TEST_F_TIMEOUT(srm_reuse, files_of_a_page_get_all_colors, 120)
 {
 	unsigned int n[SRM_COLORS] = { 0 }, most = 0, least = TINY_FILES, same = 0;
 	long recolored = srm_stat(STAT_RECOLORED);
-	double end = mcube_now() + 30;
+	double end = mcube_deadline(30);
 	int i, round;
 
 	for (i = 0; i < TINY_FILES; i++)

@@ -92,7 +92,7 @@ long ubm_stat(const char *name)
 /* A work item makes domains, so the cgroups have to be there until it has had its turn. */
 bool ubm_await_domains(long nr)
 {
-	double end = mcube_now() + 120;
+	double end = mcube_deadline(120);
 
 	while (ubm_stat("domains") < nr) {
 		if (mcube_now() > end)

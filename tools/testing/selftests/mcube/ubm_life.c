@@ -263,7 +263,7 @@ static int fail_workers(const char *on)
 TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
 {
 	long domains = ubm_stat("domains"), failed = ubm_stat("no_memory");
-	double end = mcube_now() + 120;
+	double end = mcube_deadline(120);
 
 	if (!mcube_exists("/sys/kernel/debug/failslab") || !mcube_exists(MCUBE_FAIL))
 		SKIP(return, "no CONFIG_FAILSLAB");
