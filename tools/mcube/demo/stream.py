@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Demo part: what streaming through a file does to another program's cache.
+"""Scene of SRM-buffer: what streaming through a file does to another program's cache.
 
 On a modelled machine with 1 MiB last-level cache, a program uses 768 KiB again and
 again. It runs alone and beside a second program that streams through a file, by
-read() and by a mapping. All policies are off at first. Then SRM-buffer is on, and
-the guest reads the file in anew. `mcube corun` runs both programs in the guest and
-counts with perf.
+read() and by a mapping, with all policies off and with SRM-buffer. `mcube corun` runs
+both programs in the guest and counts with perf.
 """
 
 import json
@@ -14,56 +13,55 @@ import lab  # first: it makes the other packages importable
 import guests
 from lab import Failure
 from mcube_cmd.term import print_table
+from scenes import show
 
-NAME = "pollution"
-TITLE = "streaming beside a working set, counted on a modelled machine"
+NAME = "srm"
+TITLE = "SRM-buffer: a program's working set, beside a stream through a file"
 MODEL = "small"
 FILE_MIB = 24
 REPEAT = 2
-POLICIES = ("off", "srm")
+VARIANTS = ("off", "srm")
 VICTIM = "/guest/pollute victim -k 768 -r 60"
 STREAMS = {"read()": "/guest/pollute read /data/file", "mmap": "/guest/pollute mmap /data/file"}
 COUNTS = {"llc_refs": "LLC references", "llc_misses": "LLC misses",
           "row_conflicts": "row conflicts"}
 
 
-def machine():
-    """Options of the guest."""
+def machine(variant):
+    """Options of a guest."""
     return {"smp": 2, "mem": "1G", "model": MODEL, "icount": True, "programs": ["perf"],
-            "drives": [guests.disk("demo-pollution", mebi=64)]}
+            "drives": [guests.disk(f"demo-srm-{variant}", mebi=64)]}
 
 
 def prepare(root):
-    """Put files into the guest."""
+    """Put files into a guest."""
     guests.install_command(root)
     root.file(lab.guest_tool("pollute"), "/guest/pollute")
 
 
-def script():
-    """Script of the guest."""
-    lines = ["set -e", "mkdir -p /data /results", "mount -t ext4 /dev/vda /data",
+def script(variant):
+    """Shell text."""
+    lines = ["mkdir -p /data", "mount -t ext4 /dev/vda /data",
              f"head -c {FILE_MIB << 20} /dev/urandom > /data/file"]
-    for policy in POLICIES:
-        if policy != "off":
-            lines += [f"echo '    # mcube apply {policy}'", f"mcube apply {policy} >/dev/null"]
-        # Cached pages keep their frames, so the file has to be read anew under this policy.
-        lines += ["sync; echo 3 > /proc/sys/vm/drop_caches; cat /data/file > /dev/null"]
-        for name, stream in STREAMS.items():
-            lines += [f"echo \"    # mcube corun --victim '{VICTIM}' --with '{stream}'\"",
-                      f"mcube corun --victim '{VICTIM}' --with '{stream}' --profile {policy} "
-                      f"--repeat {REPEAT} --json > /results/{policy}-{name.strip('()')}.json"]
+    if variant != "off":
+        lines.append(show(f"mcube apply {variant}"))
+    # Cached pages keep their frames, so the file has to be read anew under this policy.
+    lines += ["sync; echo 3 > /proc/sys/vm/drop_caches; cat /data/file > /dev/null"]
+    for name, stream in STREAMS.items():
+        lines.append(show(f"mcube corun --victim '{VICTIM}' --with '{stream}' --profile {variant} "
+                          f"--repeat {REPEAT} --json") + f" > /results/{name.strip('()')}.json")
     return "\n".join(lines) + "\n"
 
 
-def read(result):
+def read(results):
     """{(policy, stream): data of mcube corun}."""
     out = {}
-    for policy in POLICIES:
+    for policy in VARIANTS:
         for name in STREAMS:
-            path = result.results / f"{policy}-{name.strip('()')}.json"
+            path = results[policy].results / f"{name.strip('()')}.json"
             if not path.is_file() or not path.stat().st_size:
                 raise Failure(f"no figures for {name} streaming, policy {policy}",
-                              f"console: {result.console}")
+                              f"console: {results[policy].console}")
             out[policy, name] = json.loads(path.read_text("utf-8"))
     return out
 
@@ -109,14 +107,14 @@ def summarize(rows):
                 f"{key}_llc_misses": r["llc_misses"]["median"]}
     for name in STREAMS:
         extra = {p: median(rows, p, f"with {name} streaming", "llc_misses")
-                 - median(rows, p, "alone", "llc_misses") for p in POLICIES}
+                 - median(rows, p, "alone", "llc_misses") for p in VARIANTS}
         out[cut_key(name)] = 1 - extra["srm"] / extra["off"]
     return out
 
 
-def report(result):
+def report(results):
     """Print the table and draw the picture."""
-    data = read(result)
+    data = read(results)
     rows = rows_of(data)
     alone = rows[0]
     summary = summarize(rows)
