@@ -166,7 +166,7 @@ def run():
                                 "compare"])
     names = build_objects(steps)
     base_only = [w for w in kbuild.check_config(
-        BUILD / "off/.config", configuration(BUILD / "base/.config"))]
+        (BUILD / "off/.config").read_text("utf-8"), configuration(BUILD / "base/.config"))]
     if base_only:
         raise Failure("the two configurations differ: " + "; ".join(base_only[:5]))
     steps("compare")
