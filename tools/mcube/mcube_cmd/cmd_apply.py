@@ -8,7 +8,7 @@ APPLY = "switch a policy on by the name of its profile"
 OFF = "switch all policies off; every free page goes back to the stock allocator"
 APPLY_EXAMPLE = """examples:
   mcube apply --list         the profiles
-  mcube apply m3             pages spread over colors and banks
+  mcube apply m3             pages spread over colors and banks; give the bank map first
   mcube apply m3 --dry-run   what would be written
 """
 OFF_EXAMPLE = """example:
@@ -34,7 +34,10 @@ def state(profile):
     """State of a profile, in a word or two."""
     if not profile.available():
         return "not loaded" if profile.module else "not in this kernel"
-    return "in force" if profile.in_force() else "available"
+    if profile.in_force():
+        return "in force"
+    lacks = profile.lacks()
+    return f"needs {' and '.join(lacks)}" if lacks else "available"
 
 
 def show_list(args):
@@ -91,6 +94,10 @@ def apply(args):
     if changed and not args.json:
         print(f"{profile.name} is in force. Pages placed earlier stay where they are; "
               "'mcube off' undoes it.")
+        if doubt := profile.doubt():
+            print(f"note: {doubt}; after 'mcube off', "
+                  + " and ".join(f"'mcube map set --{d[:-1]} MAP'" for d in profile.lacks())
+                  + " tells it")
     return 0
 
 

@@ -179,14 +179,15 @@ def maps(found):
     if found.color.nr == 1 and found.bank.nr == 1:
         yield item("address map", "missing", "neither colors nor banks are known",
                    "mcube map set --color \"0x1000 0x2000 ...\"; Documentation/mm/mcube/map.rst "
-                   "tells how to find the masks")
+                   "tells how to find the masks; ubm and setcache need no map")
         return
     per = f" of {size(found.color_bytes)}" if found.color_bytes else ""
     color = f"{found.color.nr} colors{per} (from {where.get('color', '?')})" \
         if found.color.nr > 1 else "colors not known"
     bank = f"{found.bank.nr} banks (from {where.get('bank', '?')})" \
         if found.bank.nr > 1 else "banks not known"
-    then = "" if found.bank.nr > 1 else "optional: mcube map set --bank \"0x... 0x...\""
+    then = "" if found.bank.nr > 1 else \
+        "for M3, which may lose without banks: mcube map set --bank \"0x... 0x...\""
     yield item("address map", "ok" if found.bank.nr > 1 and found.color.nr > 1 else "note",
                f"{color}, {bank}", then)
     for line in cmd_map.doubts(found, machine.memory_end()):
@@ -246,18 +247,23 @@ def surroundings():
                    "apt install python3-matplotlib")
 
 
+def following():
+    """The next command where nothing is missing: M3 if it has what its gain rests on."""
+    if forced := policy.in_force():
+        return f"{forced[0]} is in force: mcube status"
+    if policy.profile("m3").lacks():
+        return "mcube apply --list, and choose by what the programs do"
+    return "mcube apply m3"
+
+
 def collect():
     """All findings in order."""
     found, counted = addrmap.Map.of_kernel(), perf.find()
     out = [*kernel(), *rights(), *hypervisor(counted), *caches(found), *maps(found),
            *measuring(counted), *sampling(), *surroundings()]
     missing = [i for i in out if i["state"] == "missing"]
-    if missing:
-        then = missing[0]["next"]
-    else:
-        forced = policy.in_force()
-        then = f"{forced[0]} is in force: mcube status" if forced else "mcube apply m3"
-    return {"usable": not missing, "items": out, "next": then}
+    return {"usable": not missing, "items": out,
+            "next": missing[0]["next"] if missing else following()}
 
 
 def show(data):

@@ -90,6 +90,8 @@ def choose_policies(args, notes):
         if not p.available():
             raise Failure(f"this kernel lacks what profile '{name}' sets",
                           "see 'mcube apply --list'")
+        if doubt := p.doubt():
+            notes.append(doubt)
         out.append((name, p))
     return out
 

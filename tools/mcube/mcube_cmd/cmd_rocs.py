@@ -59,7 +59,7 @@ def need_allocator(args):
                       "build it with CONFIG_MCUBE_ALLOC=y")
     if value != "1" and not args.alloc:
         raise Failure("the mcube allocator is off, and ROCS uses it",
-                      "add --alloc to switch it on, or run 'mcube apply m3' first")
+                      "add --alloc to switch it on")
     return [("alloc/enabled", "1")] if value != "1" else []
 
 

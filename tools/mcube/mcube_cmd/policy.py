@@ -7,8 +7,9 @@ A profile is a file NAME.conf in profiles/ beside this package or in
     [profile]
     title = one line
     module = mcube_x            kernel module that makes the files, if it is a module
+    wants = banks               what the address map has to know for a gain: colors, banks
     [apply]                     written in this order
-    alloc/fill_order = shuffle
+    alloc/fill_order = auto
     alloc/enabled = 1
     [off]                       undoes [apply]; `mcube off` writes [off] of each profile
     alloc/enabled = 0
@@ -47,6 +48,7 @@ class Profile:
             self.section[into].append((key, value))
         self.title = dict(self.section["profile"]).get("title", "")
         self.module = dict(self.section["profile"]).get("module")
+        self.wants = dict(self.section["profile"]).get("wants", "").split()
         for key, _ in self.apply + self.off:
             if key.startswith("/") or ".." in key.split("/"):
                 raise Failure(f"{path}: '{key}' is not below {SYSFS}",
@@ -71,6 +73,17 @@ class Profile:
         mine = dict(self.apply).items()
         return [p.name for p in profiles().values()
                 if mine < dict(p.apply).items() and p.in_force()]
+
+    def lacks(self):
+        """What the profile wants and the address map in force does not know."""
+        return [d for d in self.wants if host.number(f"{SYSFS}/map/nr_{d}", 1) < 2]
+
+    def doubt(self):
+        """A sentence on what the profile lacks; None if it lacks nothing."""
+        if not (lacks := self.lacks()):
+            return None
+        return (f"the address map has no {' and no '.join(lacks)}, and without them {self.name} "
+                "may lose more than it gains")
 
     def available(self):
         """Does this kernel have all files of the profile?"""

@@ -150,6 +150,26 @@ class Check(fake.Case):
         self.root.put(f"{fake.SYSFS}/map/bank_map", "0x100002000\n")
         self.assertIn("some values never occur", self.check()[0]["address map"][1][1])
 
+    def test_next(self):
+        """M3 is recommended where the map has the banks that its gain rests on."""
+        def then():
+            """The last line."""
+            self.check()
+            return json.loads(self.mcube_says("check", "--json")[1])["next"]
+
+        self.assertEqual(then(), "mcube apply m3")
+        self.root.put(f"{fake.SYSFS}/map/bank_map", "none\n")
+        self.root.put(f"{fake.SYSFS}/map/nr_banks", "1\n")
+        self.assertIn("mcube apply --list", then())
+        self.assertNotIn("mcube apply m3", then())
+        self.assertIn("for M3, which may lose without banks: mcube map set --bank",
+                      self.check()[0]["address map"][0][2])
+        self.root.put(f"{fake.SYSFS}/map/color_map", "none\n")
+        self.assertIn("ubm and setcache need no map", self.check()[0]["address map"][0][2])
+        self.mcube_says("apply", "m3")
+        self.root.put(f"{fake.SYSFS}/map/color_map", fake.COLORS)
+        self.assertIn("m3 is in force", then())
+
     def test_map_and_caches(self):
         """Which cache a color map is for: the one whose size its colors add up to."""
         for index, (level, sets, ways) in enumerate(((2, 512, 16), (3, 16384, 16))):

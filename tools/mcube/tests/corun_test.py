@@ -215,7 +215,7 @@ class Command(fake.Case):
         self.assertEqual([(on, both) for on, _, both in seen],
                          [("0", False), ("0", True), ("1", False), ("1", True)] * 2)
         self.assertEqual({order for on, order, _ in seen if on == "1"},
-                         {"[shuffle] paper even auto"})
+                         {"shuffle paper even [auto]"})
         self.assertEqual((self.value("alloc/enabled"), self.value("alloc/fill_order")),
                          ("1", "shuffle [paper] even auto"))
         self.assertEqual(list(d["summary"]), ["off", "m3"])
@@ -245,6 +245,9 @@ class Command(fake.Case):
         self.assertEqual(list(self.corun("--profile", "m3-paper", "--profile", "m3")[1]["summary"]),
                          ["off", "m3-paper", "m3"])
         self.assertIn("no profile 'x'", self.corun("--profile", "x")[2])
+        self.assertEqual([n for n in self.corun()[1]["notes"] if "banks" in n], [])
+        self.root.put(f"{fake.SYSFS}/map/nr_banks", "1\n")
+        self.assertIn("without them m3 may lose more than it gains", "\n".join(self.corun()[1]["notes"]))
         with mock.patch("mcube_cmd.host.is_root", lambda: False):
             self.assertIn("not root", self.corun("--profile", "m3")[2])
             self.assertEqual(list(self.corun()[1]["summary"]), ["as is"])

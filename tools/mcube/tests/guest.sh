@@ -380,11 +380,11 @@ is "apply --dry-run writes nothing" alloc/enabled 0
 run mcube apply m3
 says "apply m3" 0 "alloc/enabled: 0 -> 1" "m3 is in force"
 is "apply m3: on" alloc/enabled 1
-is "apply m3: fill order" alloc/fill_order "[shuffle] paper even auto"
+is "apply m3: fill order" alloc/fill_order "shuffle paper even [auto]"
 run mcube apply m3
 says "apply m3 again" 0 "in force already"
 run mcube apply m3-paper
-says "apply another profile" 0 "alloc/fill_order: shuffle -> paper"
+says "apply another profile" 0 "alloc/fill_order: auto -> paper"
 is "apply another profile: fill order" alloc/fill_order "shuffle [paper] even auto"
 run mcube status --json
 holds "status: profile and counters" \
@@ -424,7 +424,7 @@ run mcube apply wrong
 says "apply: refused by the kernel" 1 "$S/alloc/container_order: '99' is out of range" \
 	"the kernel says: alloc/container_order: expected 9 to 10" "allowed: the order of" \
 	"all settings are as before"
-is "apply: what was written is undone" alloc/fill_order "[shuffle] paper even auto"
+is "apply: what was written is undone" alloc/fill_order "shuffle paper even [auto]"
 is "apply: nothing after it was written" alloc/enabled 0
 echo "alloc/fill_order paper" >/etc/mcube/profiles/wrong.conf
 run mcube apply wrong

@@ -79,8 +79,10 @@ class Apply(fake.Case):
     def test_apply(self):
         """Applied, in force, applied again, replaced, off."""
         status, out, _ = self.mcube_says("apply", "m3")
-        self.assertEqual((status, self.value("alloc/enabled")), (0, "1"))
+        self.assertEqual((status, self.value("alloc/enabled"), self.value("alloc/fill_order")),
+                         (0, "1", "shuffle paper even [auto]"))
         self.assertIn("alloc/enabled: 0 -> 1", out)
+        self.assertNotIn("note:", out)
         before = list(self.root.written)
         self.assertIn("in force already", self.mcube_says("apply", "m3")[1])
         self.assertEqual(self.root.written, before)
@@ -89,11 +91,21 @@ class Apply(fake.Case):
         self.assertEqual(self.root.written[len(before):],
                          [("alloc/enabled", "0"), ("alloc/fill_order", "shuffle [paper] even auto"),
                           ("alloc/enabled", "1")])
-        self.assertIn("alloc/fill_order: shuffle -> paper", out)
+        self.assertIn("alloc/fill_order: auto -> paper", out)
         self.assertNotIn("alloc/enabled:", out)
         self.assertIn("alloc/enabled: 1 -> 0", self.mcube_says("off")[1])
         self.assertEqual(self.value("alloc/enabled"), "0")
         self.assertIn("off already", self.mcube_says("off")[1])
+
+    def test_wants(self):
+        """Where the map lacks what a profile's gain rests on, the command says so."""
+        self.root.put(f"{fake.SYSFS}/map/nr_banks", "1\n")
+        self.assertRegex(self.mcube_says("apply", "--list")[1], r"m3 +needs banks ")
+        status, out, _ = self.mcube_says("apply", "m3")
+        self.assertEqual((status, self.value("alloc/enabled")), (0, "1"))
+        self.assertIn("note: the address map has no banks, and without them m3 may lose more than it gains", out)
+        self.assertIn("mcube map set --bank", out)
+        self.assertNotIn("note: ", self.mcube_says("apply", "m3", "--json")[1])
 
     def test_dry_run(self):
         """Nothing is written, and the writes that would be made are shown in order."""
@@ -184,9 +196,11 @@ class Apply(fake.Case):
     def test_part(self):
         """A profile that another one contains is not named beside it."""
         self.root.put(f"{fake.SYSFS}/srm/enabled", "0\n")
-        self.mcube_says("apply", "srm")
-        self.assertIn("profile in force: srm\n", self.mcube_says("status")[1])
-        self.assertIn("as a part of srm", self.mcube_says("apply", "m3")[1])
+        self.add("[apply]\nalloc/fill_order = auto\nalloc/enabled = 1\nsrm/enabled = 1\n"
+                 "[off]\nsrm/enabled = 0\n")
+        self.mcube_says("apply", "other")
+        self.assertIn("profile in force: other\n", self.mcube_says("status")[1])
+        self.assertIn("as a part of other", self.mcube_says("apply", "m3")[1])
         self.assertEqual(self.value("srm/enabled"), "1")
         self.mcube_says("off")
         self.mcube_says("apply", "m3")
