@@ -27,7 +27,7 @@ _mcube()
 	local command=${COMP_WORDS[1]} words=
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words="check status apply off map pages rocs ubm setcache record replay corun --help"
+		words="check status apply off map pages rocs ubm setcache record replay corun --help --version"
 	else
 		case $command:$prev in
 		*:--png|*:--plot) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;

@@ -25,6 +25,15 @@ def parity(x):
     return x.bit_count() & 1
 
 
+def bits_as_mask(text):
+    """How to write a list of address bits, as other tools print it; '' for other text."""
+    words = re.split(r"[\s,]+", text)
+    if not all(re.fullmatch(r"[0-9]{1,2}", w) and int(w) < 52 for w in words):
+        return ""
+    mask = sum(1 << b for b in sorted(set(map(int, words))))
+    return f"the parity of bits {', '.join(words)} is one mask, {mask:#x}; "
+
+
 class Dim:
     """How one property of a page follows from its address."""
 
@@ -37,8 +46,8 @@ class Dim:
             try:
                 self.add(word)
             except ValueError as e:
-                raise Failure(f"'{word}' is no part of an address map",
-                              "write \"0x1000 0x2000\", \"table:SHIFT:v,v,v\", both, or "
+                raise Failure(f"'{word}' is no part of an address map", bits_as_mask(self.text)
+                              + "write \"0x1000 0x2000\", \"table:SHIFT:v,v,v\", both, or "
                               "\"none\"") from e
         self.nr = (max(self.table) + 1 if self.table else 1) << len(self.masks)
         frames = [m >> PAGE_SHIFT for m in self.masks]
@@ -122,6 +131,10 @@ class Map:
         """The kernel's map, or parts of it as given on the command line."""
         found = cls.of_kernel()
         if args.color_map is None and args.bank_map is None:
+            if found is None and not host.names("/sys/kernel"):
+                raise Failure("/sys is not mounted, so the address map cannot be seen",
+                              "mount -t sysfs sysfs /sys, or give the map by --color-map and "
+                              "--bank-map")
             if found is None:
                 raise Failure(f"this kernel has no address map ({MAP} is not there)",
                               "boot an mcube kernel (see 'mcube check'), or give the map by "

@@ -9,6 +9,8 @@ from . import (cmd_apply, cmd_check, cmd_corun, cmd_map, cmd_pages, cmd_record, 
                cmd_rocs, cmd_setcache, cmd_status, cmd_ubm)
 from .term import Failure
 
+# The kernel whose interface the command knows.
+VERSION = "mcube for Linux 6.12"
 COMMANDS = {
     "check": (cmd_check.HELP, cmd_check.EXAMPLE, cmd_check.arguments, cmd_check.run),
     "status": (cmd_status.HELP, cmd_status.EXAMPLE, cmd_status.arguments, cmd_status.run),
@@ -32,6 +34,7 @@ def parser():
     top = argparse.ArgumentParser(
         prog="mcube", description="Look at, switch and measure page placement by cache color "
         "and DRAM bank.", epilog="Start with 'mcube check'. See mcube(8).")
+    top.add_argument("--version", action="version", version=VERSION)
     sub = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (text, example, add, run) in COMMANDS.items():
         one = sub.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.",

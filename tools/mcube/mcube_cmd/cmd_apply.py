@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube apply, mcube off: switch a policy on, switch all policies off."""
 
-from . import module, policy
+from . import host, module, policy
 from .term import Failure, print_json, print_table
 
 APPLY = "switch a policy on by the name of its profile"
@@ -32,6 +32,8 @@ def off_arguments(parser):
 
 def state(profile):
     """State of a profile, in a word or two."""
+    if not policy.present():
+        return "no mcube in this kernel" if host.names("/sys/kernel") else "/sys is not mounted"
     if not profile.available():
         return "not loaded" if profile.module else "not in this kernel"
     if profile.in_force():
@@ -82,9 +84,9 @@ def apply(args):
             raise Failure("no profile was named", "choose one from 'mcube apply --list'")
         return show_list(args)
     profile = policy.profile(args.profile)
+    policy.need_kernel()
     if args.dry_run:
         return dry_run(args, profile.apply)
-    policy.need_kernel()
     if profile.module:
         module.load(profile.module)
     changed = [] if profile.in_force() else policy.write_all(profile.apply)
@@ -103,9 +105,9 @@ def apply(args):
 
 def off(args):
     """mcube off."""
+    policy.need_kernel()
     if args.dry_run:
         return dry_run(args, policy.off_pairs())
-    policy.need_kernel()
     changed, failed = policy.switch_off()
     show_changes(args, changed, "" if failed else "all policies are off already")
     if failed:

@@ -9,6 +9,7 @@ container, for a normal user and in a guest.
 import importlib.util
 import os
 import platform
+import re
 
 from . import addrmap, cmd_map, events, host, machine, pagemap, perf, policy
 from .term import Failure, print_json, size
@@ -163,6 +164,11 @@ def caches(found):
     if not every:
         yield item("caches", "note", "neither CPUID nor sysfs describes any L2 or L3",
                    "give the color map by hand: mcube map set --color")
+    if source != "cpuid" and re.fullmatch("x86_64|i.86", platform.machine()) \
+            and not host.at("/dev/cpu/0/cpuid").exists():
+        yield item("cpuid", "note", "/dev/cpu/0/cpuid is not there, so how a cache is indexed is "
+                   "not known", "build the kernel with CONFIG_X86_CPUID"
+                   if machine.config("X86_CPUID") == "n" else "modprobe cpuid")
     for cache in every:
         yield item(f"L{cache.level}", "ok", f"{describe(cache)} (by {source})")
     if every and found and found.color.nr > 1 and (fits := fit(every, found)):

@@ -174,14 +174,14 @@ def run(args):
     """mcube corun."""
     if args.repeat < 1:
         raise Failure(f"--repeat {args.repeat} runs nothing", "give 1 or more")
+    if args.png:
+        picture.check(args.png, "corun.png")
     notes = []
     cpus = choose_cpus(args, notes)
     policies = choose_policies(args, notes)
     events = choose_events(args, notes)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
-    if args.png:
-        picture.pyplot()    # better now than after the last run
     saved = policy.Saved() if policies[0][0] == "off" else None
     try:
         runs = measure(args, policies, cpus, events,

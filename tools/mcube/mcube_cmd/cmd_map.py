@@ -95,6 +95,9 @@ def set_map(args):
         raise Failure("nothing to set", "give --color MAP, --bank MAP or both; see "
                       "'mcube map --help'")
     policy.need_kernel()
+    # Both before either is written: a written map counts as root's, also if it is set back.
+    for text in filter(None, (args.color, args.bank)):
+        addrmap.Dim(text)
     pairs = [(f"map/{n}_map", v) for n, v in (("color", args.color), ("bank", args.bank))
              if v is not None]
     changed = policy.write_all(pairs)

@@ -140,6 +140,8 @@ def draw(data, path):
 
 def run(args):
     """mcube pages."""
+    if args.png:
+        picture.check(args.png, "pages.png")
     found = Map.of_args(args)
     if found.color.nr == 1 and found.bank.nr == 1:
         raise Failure("the address map knows neither colors nor banks",

@@ -177,6 +177,13 @@ def in_user_namespace():
     return bool(text) and text.split() != ["0", "0", "4294967295"]
 
 
+def rights():
+    """What to do where the kernel refuses this process what it lets root do."""
+    if container() or in_user_namespace():
+        return "run it as root on the host"
+    return "root lacks the right to it here" if host.is_root() else "run it by sudo"
+
+
 def nodes():
     """Number of memory nodes."""
     return len([n for n in host.names("/sys/devices/system/node")

@@ -9,13 +9,14 @@ import array
 import os
 import re
 
-from . import host
+from . import host, machine
 from .term import Failure
 
 PAGE = 4096
 PRESENT, FILE_PAGE, FRAME = 1 << 63, 1 << 61, (1 << 55) - 1
 CHUNK = 1 << 16         # pagemap entries read at once
 KINDS = ("anon", "file")
+KERNEL_THREAD = 0x00200000      # of the flags in /proc/PID/stat
 
 
 class Mapping:
@@ -43,6 +44,15 @@ def own_frames_visible():
     return bool(entry & PRESENT and entry & FRAME)
 
 
+def gone(pid):
+    """The Failure for a process without memory: a kernel thread, or one that has ended."""
+    stat = (host.read(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+    if len(stat) > 6 and int(stat[6]) & KERNEL_THREAD:
+        return Failure(f"process {pid} is a kernel thread, which has no pages of its own",
+                       "name a program: see 'ps -e'")
+    return Failure(f"process {pid} has ended", "start it again")
+
+
 def mappings(pid):
     """Mappings of a process that have pages."""
     try:
@@ -50,9 +60,9 @@ def mappings(pid):
     except FileNotFoundError as e:
         raise Failure(f"there is no process {pid}", "see 'ps -e'") from e
     except ProcessLookupError as e:
-        raise Failure(f"process {pid} has ended", "start it again") from e
+        raise gone(pid) from e
     except PermissionError as e:
-        raise Failure(f"process {pid} may not be looked at", "run it by sudo") from e
+        raise Failure(f"process {pid} may not be looked at", machine.rights()) from e
     out = []
     for line in text.splitlines():
         if m := re.match(r"([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ \d+\s*(.*)", line):
@@ -95,14 +105,16 @@ def read(pid):
         fd = os.open(host.at(f"/proc/{pid}/pagemap"), os.O_RDONLY)
     except FileNotFoundError as e:
         raise Failure("this kernel has no pagemap", "it needs CONFIG_PROC_PAGE_MONITOR") from e
+    except ProcessLookupError as e:
+        raise gone(pid) from e
     except PermissionError as e:
         raise Failure(f"the pages of process {pid} may not be looked at",
-                      "run it by sudo") from e
+                      machine.rights()) from e
     try:
         hidden = [fill(m, fd) for m in out]
     finally:
         os.close(fd)
     if any(hidden) and not any(m.all() for m in out):
         raise Failure("the kernel hides page frame numbers from this user",
-                      "it needs CAP_SYS_ADMIN: run it by sudo; in a container, on the host")
+                      f"it needs CAP_SYS_ADMIN: {machine.rights()}")
     return out

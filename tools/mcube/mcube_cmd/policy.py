@@ -127,6 +127,9 @@ def present():
 
 def need_kernel():
     """Refuse to go on without an mcube kernel."""
+    if not present() and not host.names("/sys/kernel"):
+        raise Failure("/sys is not mounted, so no setting of this kernel can be seen",
+                      "mount -t sysfs sysfs /sys")
     if not present():
         raise Failure(f"this kernel has no mcube: {SYSFS} is not there",
                       "boot an mcube kernel; 'mcube check' tells what is missing")

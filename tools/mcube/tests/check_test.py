@@ -150,6 +150,18 @@ class Check(fake.Case):
         self.root.put(f"{fake.SYSFS}/map/bank_map", "0x100002000\n")
         self.assertIn("some values never occur", self.check()[0]["address map"][1][1])
 
+    def test_cpuid(self):
+        """Where CPUID cannot be read, the module that lets it be read is named."""
+        at = "/sys/devices/system/cpu/cpu0/cache/index0"
+        for name, value in (("level", 3), ("type", "Unified"), ("number_of_sets", 512)):
+            self.root.put(f"{at}/{name}", f"{value}\n")
+        with mock.patch("platform.machine", lambda: "x86_64"):
+            self.assertEqual(self.check()[0]["cpuid"][0][2], "modprobe cpuid")
+            self.root.put("/proc/config.gz", gzip.compress(b"CONFIG_MM=y\n"))
+            self.assertIn("CONFIG_X86_CPUID", self.check()[0]["cpuid"][0][2])
+        with mock.patch("platform.machine", lambda: "aarch64"):
+            self.assertNotIn("cpuid", self.check()[0])
+
     def test_next(self):
         """M3 is recommended where the map has the banks that its gain rests on."""
         def then():

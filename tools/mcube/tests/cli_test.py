@@ -47,10 +47,11 @@ class Line(fake.Case):
         head = text[text.index(".Sh SYNOPSIS"):text.index(".Sh DESCRIPTION")]
         parts = {}
         for part in head.split(".Nm\n")[1:]:
-            name = re.match(r"\.Cm (\w+)", part)[1]
+            name = re.match(r"(?:\.Cm (\w+))?", part)[1]
             parts.setdefault(name, set()).update(
                 "--" + o for o in re.findall(r"Fl -([\w-]+)", part))
-        self.assertEqual(parts, {n: options(p) for n, p in subcommands().items()})
+        self.assertEqual(parts, {n: options(p) for n, p in subcommands().items()}
+                         | {None: options(cli.parser())})
 
     def test_completion(self):
         """The completion offers all subcommands and all options."""
@@ -63,7 +64,12 @@ class Line(fake.Case):
         got = subprocess.run(
             ["bash", "-c", f". {script}; COMP_WORDS=(mcube ''); COMP_CWORD=1; _mcube; "
              'echo "${COMPREPLY[@]}"'], text=True, capture_output=True, check=True).stdout
-        self.assertLessEqual(set(subcommands()), set(got.split()))
+        self.assertLessEqual(set(subcommands()) | options(cli.parser()), set(got.split()))
+
+    def test_version(self):
+        """--version names the kernel whose interface the command knows."""
+        status, out, _ = self.mcube_says("--version")
+        self.assertEqual((status, out), (0, "mcube for Linux 6.12\n"))
 
     def test_installed(self):
         """Installed under any prefix, the command runs and finds its profiles."""

@@ -264,6 +264,13 @@ class Command(fake.Case):
         self.assertEqual((status, self.value("alloc/enabled")), (1, "1"))
         self.assertIn("failed with status 9", err)
 
+    def test_picture(self):
+        """A picture that could not be written is refused before the first run."""
+        for path in ("x.txt", "/nosuch/x.png"):
+            status, _, err, seen = self.corun("--png", path)
+            self.assertEqual((status, seen), (1, []))
+            self.assertIn(path, err)
+
     def test_arguments(self):
         """CPUs and numbers that are refused."""
         for argv in (("--cpus", "0"), ("--cpus", "9999,0"), ("--cpus", "x,y"), ("--repeat", "0"),

@@ -170,7 +170,7 @@ class Root:
         if file.startswith("map/"):
             if on:
                 self.refuse(errno.EBUSY, f"{file}: the map is in use, turn off what uses it first")
-            if not re.fullmatch(r"none|(0x\w+ ?)+", text):
+            if not re.fullmatch(r"none|(0x\w*[1-9a-fA-F]\w* ?)+", text):
                 self.refuse(errno.EINVAL, f"{file}: a mask is hexadecimal and starts with 0x")
         if file.startswith("rocs/"):
             self.write_rocs(file, text)

@@ -407,8 +407,8 @@ run mcube map set --color "0x3000 0x6000 0x5000"
 says "map set: masks that depend on each other" 1 "the kernel says:" "allowed: masks" \
 	"is no value that it takes"
 run mcube map set --color "0x1000 0x2000" --bank 4096
-says "map set: half of it refused" 1 "map/bank_map" "all settings are as before"
-is "map set: the other half is undone" map/color_map "$COLORS"
+says "map set: half of it refused" 1 "'4096' is no part of an address map"
+is "map set: the other half is not written" map/color_map "$COLORS"
 mkdir -p /etc/mcube/profiles
 cat >/etc/mcube/profiles/wrong.conf <<'END'
 [profile]

@@ -4,9 +4,11 @@
 import array
 import json
 import os
+from unittest import mock
 
 import fake
 from mcube_cmd import pagemap
+from mcube_cmd.addrmap import Map
 
 START, LIBRARY, HUGE = 0x400000, 0x7f0000000000, 0x100000000000
 SMAPS = f"""{START:x}-{START + 0x100000:x} rw-p 00000000 00:00 0                  [heap]
@@ -115,6 +117,40 @@ class Pages(fake.Case):
         for name in ("color_map", "bank_map"):
             self.root.put(f"{fake.SYSFS}/map/{name}", "none\n")
         self.assertIn("mcube map set", self.mcube_says("pages", "4242")[2])
+
+    def test_kernel_thread(self):
+        """A kernel thread has no pages: some kernels have empty files, others say ESRCH."""
+        self.root.put("/proc/2/smaps", "")
+        self.root.put("/proc/2/stat", "2 (a) b) S 0 0 0 0 -1 2129984 0 0 0\n")
+        opened = os.open
+
+        def gone(path, *rest):
+            """Opening pagemap of a process without memory."""
+            if str(path).endswith("/proc/2/pagemap"):
+                raise ProcessLookupError(3, "No such process")
+            return opened(path, *rest)
+
+        with mock.patch("os.open", gone):
+            self.assertIn("process 2 is a kernel thread", self.mcube_says("pages", "2")[2])
+            self.root.put("/proc/2/stat", "2 (a) S 0 0 0 0 -1 0 0 0 0\n")
+            self.assertIn("process 2 has ended", self.mcube_says("pages", "2")[2])
+
+    def test_container(self):
+        """In a container sudo does not help."""
+        with mock.patch("pathlib.Path.read_text", side_effect=PermissionError), \
+                mock.patch("mcube_cmd.addrmap.Map.of_args", return_value=Map(fake.COLORS, "none")):
+            self.assertIn("root lacks the right", self.mcube_says("pages", "4242")[2])
+            self.root.put("/.dockerenv", "")
+            err = self.mcube_says("pages", "4242")[2]
+        self.assertIn("on the host", err)
+        self.assertNotIn("sudo", err)
+
+    def test_picture_refused(self):
+        """A picture that could not be written is refused before the work."""
+        for path in ("x.txt", "/nosuch/x.png"):
+            status, out, err = self.mcube_says("pages", "4343", "--png", path)
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn(path, err)
 
     def test_picture(self):
         """--png draws, or names the package that is missing."""

@@ -174,7 +174,7 @@ class Apply(fake.Case):
         self.root.drop("/dev/kmsg")
         with mock.patch.object(self.root, "refuse",
                                lambda n, _: (_ for _ in ()).throw(OSError(n, "no"))):
-            _, _, err = self.mcube_says("map", "set", "--color", "4096")
+            _, _, err = self.mcube_says("map", "set", "--color", "0x0")
         self.assertIn("dmesg | grep mcube", err)
         self.assertIn("allowed: masks", err)
 
@@ -236,10 +236,19 @@ class Apply(fake.Case):
         self.assertIn("choose from: m3", self.mcube_says("apply", "nosuch")[2])
         self.assertIn("no profile was named", self.mcube_says("apply")[2])
         self.make(mcube=False)
-        for argv in (("apply", "m3"), ("off",), ("status",)):
+        wrong = (("apply", "m3"), ("apply", "m3", "--dry-run"), ("off",), ("off", "--dry-run"),
+                 ("status",))
+        self.root.put("/sys/kernel/mm/x", "")
+        for argv in wrong:
             status, _, err = self.mcube_says(*argv)
             self.assertEqual(status, 1)
             self.assertIn("this kernel has no mcube", err)
+        out = self.mcube_says("apply", "--list")[1]
+        self.assertRegex(out, "rocs +no mcube in this kernel")
+        self.assertNotIn("not loaded", out)
+        with mock.patch("mcube_cmd.host.names", lambda p: []):
+            for argv in (*wrong, ("map",)):
+                self.assertIn("/sys is not mounted", self.mcube_says(*argv)[2], argv)
 
 
 class Status(fake.Case):
