@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube map: show, set and explain the address map."""
 
-from . import addrmap, machine, policy
+from . import addrmap, host, machine, policy
 from .addrmap import PAGE_SHIFT
 from .term import Failure, print_json, size
 
@@ -100,7 +100,16 @@ def set_map(args):
         addrmap.Dim(text)
     pairs = [(f"map/{n}_map", v) for n, v in (("color", args.color), ("bank", args.bank))
              if v is not None]
-    changed = policy.write_all(pairs)
+    before = host.read(f"{addrmap.MAP}/source")
+    try:
+        changed = policy.write_all(pairs)
+    except Failure as e:
+        now = host.read(f"{addrmap.MAP}/source")
+        if now != before:
+            text = str(e).removesuffix("\nall settings are as before")
+            e.args = (f"{text}\nthe masks are as before, but count as root's: {now}, which was "
+                      f"{before}; the next boot finds them anew",)
+        raise
     for file, old, new in [] if args.json else changed:
         print(f"{policy.SYSFS}/{file}: {old} -> {new}")
     if not changed and not args.json:

@@ -144,6 +144,13 @@ class Command(fake.Case):
                 self.assertEqual(self.mcube_says("map", "set", *good)[0], 1)
         self.assertEqual(self.root.written, [])
 
+    def test_set_back(self):
+        """A map that only the kernel refuses: the other is set back, and counts as root's."""
+        err = self.mcube_says("map", "set", "--color", "none", "--bank", "0x0")[2]
+        self.assertEqual(self.value("map/color_map"), fake.COLORS)
+        self.assertIn("count as root's: color=sysfs bank=sysfs, which was color=cpuid", err)
+        self.assertNotIn("all settings are as before", err)
+
     def test_bits(self):
         """A list of bits, as other tools print it, is refused with the mask that is meant."""
         for text in ("7 14", "7,14", "14, 7"):

@@ -172,6 +172,9 @@ class Root:
                 self.refuse(errno.EBUSY, f"{file}: the map is in use, turn off what uses it first")
             if not re.fullmatch(r"none|(0x\w*[1-9a-fA-F]\w* ?)+", text):
                 self.refuse(errno.EINVAL, f"{file}: a mask is hexadecimal and starts with 0x")
+            source = host.read(f"{SYSFS}/map/source")
+            self.put(f"{SYSFS}/map/source",
+                     re.sub(rf"{file[4:-4]}=\w+", f"{file[4:-4]}=sysfs", source) + "\n")
         if file.startswith("rocs/"):
             self.write_rocs(file, text)
         if file.startswith("setcache/"):
