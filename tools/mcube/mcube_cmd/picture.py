@@ -26,11 +26,11 @@ def check(path, example):
     """Refuse a picture that could not be drawn, before the work."""
     if Path(path).suffix != ".png":
         raise Failure(f"{path} is no .png file", f"name a file such as {example}")
+    pyplot()
     folder = Path(path).parent
     if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
         raise Failure(f"{path} cannot be written",
                       "name a .png file in a directory that you may write to")
-    pyplot()
 
 
 def save(plt, figure, path):

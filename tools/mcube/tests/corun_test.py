@@ -266,7 +266,7 @@ class Command(fake.Case):
 
     def test_picture(self):
         """A picture that could not be written is refused before the first run."""
-        for path in ("x.txt", "/nosuch/x.png"):
+        for path in ("x.txt", "/nosuch/x.pdf"):
             status, _, err, seen = self.corun("--png", path)
             self.assertEqual((status, seen), (1, []))
             self.assertIn(path, err)

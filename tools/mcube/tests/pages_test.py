@@ -147,7 +147,7 @@ class Pages(fake.Case):
 
     def test_picture_refused(self):
         """A picture that could not be written is refused before the work."""
-        for path in ("x.txt", "/nosuch/x.png"):
+        for path in ("x.txt", "/nosuch/x.pdf"):
             status, out, err = self.mcube_says("pages", "4343", "--png", path)
             self.assertEqual((status, out), (1, ""))
             self.assertIn(path, err)
