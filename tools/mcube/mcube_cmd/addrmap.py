@@ -49,10 +49,24 @@ class Dim:
                 raise Failure(f"'{word}' is no part of an address map", bits_as_mask(self.text)
                               + "write \"0x1000 0x2000\", \"table:SHIFT:v,v,v\", both, or "
                               "\"none\"") from e
+        self.check(text)
         self.nr = (max(self.table) + 1 if self.table else 1) << len(self.masks)
         frames = [m >> PAGE_SHIFT for m in self.masks]
         self.low = [self.parities(frames, low) for low in range(1 << LOW_BITS)]
         self.frames, self.high = frames, {}
+
+    def check(self, text):
+        """Refuse masks that depend on each other, as the kernel does."""
+        basis = []
+        for mask in self.masks:
+            rest = mask >> PAGE_SHIFT
+            for b in basis:
+                rest = min(rest, rest ^ b)
+            if not rest:
+                raise Failure(f"'{text}': mask {mask:#x} says nothing that the masks before it do "
+                              "not say, so some values never occur",
+                              "give each function of address bits from 12 up once")
+            basis.append(rest)
 
     def add(self, word):
         """Take in one word of the text."""
@@ -110,12 +124,15 @@ class Dim:
         return sorted(m.bit_length() - 1 for m in self.masks)
 
 
+LEVELS = {"L2": "of L2 alone", "last": "of the last-level cache", "given": "as root wrote them"}
+
+
 class Map:
     """Color and bank dimension, and where they come from."""
 
-    def __init__(self, color, bank, source="given", color_bytes=0):
+    def __init__(self, color, bank, source="given", color_bytes=0, level="given"):
         self.color, self.bank = Dim(color), Dim(bank)
-        self.source, self.color_bytes = source, color_bytes
+        self.source, self.color_bytes, self.level = source, color_bytes, level
 
     @classmethod
     def of_kernel(cls):
@@ -124,7 +141,8 @@ class Map:
         if color is None or bank is None:
             return None
         return cls(color, bank, host.read(f"{MAP}/source", "?"),
-                   host.number(f"{MAP}/color_bytes", 0))
+                   host.number(f"{MAP}/color_bytes", 0),
+                   host.read(f"{MAP}/level", "?"))
 
     @classmethod
     def of_args(cls, args):
@@ -151,7 +169,7 @@ class Map:
         """For JSON output."""
         return {"colors": self.color.nr, "banks": self.bank.nr, "color_map": self.color.text,
                 "bank_map": self.bank.text, "color_bytes": self.color_bytes,
-                "source": self.source}
+                "source": self.source, "level": self.level}
 
 
 def arguments(parser):

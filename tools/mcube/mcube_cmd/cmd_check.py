@@ -99,9 +99,10 @@ def hypervisor(counted):
                    "it; placement can be looked at, its effect cannot be measured",
                    "for effects, run the emulator with the memory model")
     else:
-        yield item("hypervisor", "note", f"{name}: colors and banks of guest-physical addresses "
-                   "mean nothing to the host's caches", "back this guest's memory by 1 GiB pages "
-                   "on the host, or use the host itself")
+        yield item("hypervisor", "note", f"{name}: colors and banks hold as far as the host's "
+                   "pages behind this memory reach: 2 MiB pages keep address bits below 21, enough "
+                   "for colors of L2; 4 KiB pages keep none", "back this guest's memory by huge "
+                   "pages on the host, of 1 GiB for banks")
 
 
 def describe(cache):
@@ -112,7 +113,7 @@ def describe(cache):
         index = "spread over slices by a hash of the address"
     else:
         index = "indexed by address bits" if cache.complex_index is False else \
-            "whether by a hash of the address is not known to sysfs"
+            "whether by a hash of the address is not known"
     return f"{text} of {cache.line} bytes, {index}"
 
 
@@ -192,10 +193,16 @@ def maps(found):
         if found.color.nr > 1 else "colors not known"
     bank = f"{found.bank.nr} banks (from {where.get('bank', '?')})" \
         if found.bank.nr > 1 else "banks not known"
+    if found.color.nr > 1 and found.level in addrmap.LEVELS:
+        color += f", {addrmap.LEVELS[found.level]}"
     then = "" if found.bank.nr > 1 else \
         "for M3, which may lose without banks: mcube map set --bank \"0x... 0x...\""
     yield item("address map", "ok" if found.bank.nr > 1 and found.color.nr > 1 else "note",
                f"{color}, {bank}", then)
+    if found.level == "L2":
+        yield item("policies", "note", "SRM-buffer and ROCS are about the last level and refuse "
+                   "colors of L2; m3, UBM and page sets work",
+                   "for them, write the masks of the last level: mcube map set --color")
     for line in cmd_map.doubts(found, machine.memory_end()):
         yield item("address map", "note", line, "check the masks: 'mcube map'")
 

@@ -63,6 +63,8 @@ def show_explained(found, row):
 def show(found):
     """The map for people."""
     print(f"source: {found.source}")
+    if found.level in addrmap.LEVELS:
+        print(f"colors: {addrmap.LEVELS[found.level]}")
     for name, dim in found.dims():
         per = ""
         if name == "color" and found.color_bytes:

@@ -81,7 +81,9 @@ def show(data):
     print(f"profile in force: {', '.join(data['profiles']) or 'none'}")
     if m := data["map"]:
         per = f" of {size(m['color_bytes'])}" if m["color_bytes"] else ""
-        print(f"address map: {m['colors']} colors{per}, {m['banks']} banks ({m['source']})")
+        print(f"address map: {m['colors']} colors{per}, {m['banks']} banks ({m['source']})"
+              + (f"; colors {addrmap.LEVELS[m['level']]}" if m["level"] in addrmap.LEVELS
+                 else ""))
     for name, system in data["systems"].items():
         print(f"\n{name}: " + ", ".join(f"{k} {v}" for k, v in system["settings"].items()))
         meaning = MEANING.get(name, {})

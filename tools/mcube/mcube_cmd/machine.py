@@ -44,13 +44,17 @@ class Cache:
         self.complex_index = complex_index     # None: not known
 
     @classmethod
-    def from_cpuid(cls, eax, ebx, ecx, edx):
-        """Decode a subleaf of leaf 4 (AMD: 0x8000001d); None at the end of the list."""
+    def from_cpuid(cls, eax, ebx, ecx, edx, amd=False):
+        """Decode a subleaf of leaf 4; None at the end of the list.
+
+        In AMD's leaf, 0x8000001d, bit 2 of EDX is reserved: the index is not known.
+        """
         kind = {0: None, 1: "Data", 2: "Instruction", 3: "Unified"}.get(eax & 0x1f, "Other")
         if kind is None:
             return None
         return cls(eax >> 5 & 7, kind, (ebx & 0xfff) + 1, (ebx >> 12 & 0x3ff) + 1,
-                   0 if eax & 1 << 9 else (ebx >> 22) + 1, ecx + 1, bool(edx & 4))
+                   0 if eax & 1 << 9 else (ebx >> 22) + 1, ecx + 1,
+                   None if amd else bool(edx & 4))
 
     @property
     def sliced(self):
@@ -74,7 +78,7 @@ def cpuid_caches():
     for leaf in (4, 0x8000001d):
         for sub in range(8):
             regs = cpuid(leaf, sub)
-            cache = Cache.from_cpuid(*regs) if regs else None
+            cache = Cache.from_cpuid(*regs, amd=leaf != 4) if regs else None
             if not cache:
                 break
             out.append(cache)

@@ -16,7 +16,7 @@ import re
 import shutil
 import subprocess
 
-from . import host
+from . import host, machine
 from .term import Failure
 
 PMUS = "/sys/bus/event_source/devices"
@@ -31,6 +31,18 @@ CPU_EVENTS = {"cycles": "cycles", "instructions": "instructions"}
 # The last-level cache by the kernel's two names for it; not every CPU has both.
 LLC_EVENTS = ({"references": "LLC-loads", "misses": "LLC-load-misses"},
               {"references": "cache-references", "misses": "cache-misses"})
+# On Zen these names are events of L2. Demand fills of the data cache by source are not: event
+# 0x43, the L3 (0x02), other complexes (0x04, 0x10), memory (0x08, 0x40); see events/amd.conf.
+ZEN_EVENTS = ({"references": "cpu/event=0x43,umask=0x5e/",
+               "misses": "cpu/event=0x43,umask=0x5c/"},)
+ZEN = (("AuthenticAMD", "HygonGenuine"), ("23", "24", "25", "26"))
+
+
+def llc_events():
+    """Pairs of events of the last-level cache, best first."""
+    info = machine.cpuinfo()
+    zen = info.get("vendor_id") in ZEN[0] and info.get("cpu family") in ZEN[1]
+    return ZEN_EVENTS if zen else LLC_EVENTS
 
 
 class Events:
@@ -147,14 +159,14 @@ def find():
         roles = {r: e for r, e in SIM_EVENTS.items() if e in counted}
         if "cycles" in roles:
             return Events("model", roles, "by mcube_sim, of the modelled machine")
-    counted = try_events([*CPU_EVENTS.values(), *(e for s in LLC_EVENTS for e in s.values())])
+    counted = try_events([*CPU_EVENTS.values(), *(e for s in llc_events() for e in s.values())])
     roles = {r: e for r, e in CPU_EVENTS.items() if e in counted}
     if "cycles" not in roles:
         why = "perf can count no cycles here"
         if not pmus():
             why += ": the kernel shows no PMU, as in most virtual machines"
         return Events("time", {}, why)
-    for llc in LLC_EVENTS:
+    for llc in llc_events():
         if all(e in counted for e in llc.values()):
             roles |= llc
             break

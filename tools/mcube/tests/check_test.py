@@ -47,7 +47,7 @@ class Check(fake.Case):
         self.assertIn("256 KiB, 8 ways, 512 sets of 64 bytes, indexed by address bits (by cpuid)",
                       found["L2"][0][1])
         self.assertIn("L3 as 14 slices of 2048 sets", found["color map"][0][1])
-        self.assertIn("32 colors of 64 KiB (from cpuid), 16 banks (from sysfs)",
+        self.assertIn("32 colors of 64 KiB (from cpuid), of the last-level cache, 16 banks",
                       found["address map"][0][1])
 
     def test_stock_kernel(self):
@@ -110,8 +110,9 @@ class Check(fake.Case):
         self.root.cpuid({(0x40000000, 0): KVM})
         found, status = self.check()
         self.assertEqual((status, self.state(found, "hypervisor")), (0, "note"))
-        self.assertIn("KVM: colors and banks", found["hypervisor"][0][1])
-        self.assertIn("1 GiB pages", found["hypervisor"][0][2])
+        self.assertIn("KVM: colors and banks hold as far as", found["hypervisor"][0][1])
+        self.assertIn("huge pages", found["hypervisor"][0][2])
+        self.assertIn("below 21", found["hypervisor"][0][1])
         self.root.cpuid({(0x40000000, 0): TCG})
         found, _ = self.check(perf.Events("time", {}, "nothing counts"))
         self.assertIn("the CPU is emulated", found["hypervisor"][0][1])
@@ -195,11 +196,47 @@ class Check(fake.Case):
         self.assertEqual(self.state(found, "color map"), "note")
         self.assertIn("512 sets of L2: colors keep programs apart in L2 alone",
                       found["color map"][0][1])
-        self.assertIn("not known to sysfs (by sysfs)", found["L3"][0][1])
+        self.assertIn("not known (by sysfs)", found["L3"][0][1])
         self.root.put(f"{fake.SYSFS}/map/color_bytes", f"{16 << 20 >> 8}\n")
         self.root.put(f"{fake.SYSFS}/map/color_map",
                       " ".join(hex(1 << b) for b in range(12, 20)) + "\n")
         self.assertIn("the 16384 sets of L3", self.check()[0]["color map"][0][1])
+
+    def test_machines(self):
+        """Zen 4, Emerald Rapids, a hybrid client, arm64: what that user really gets."""
+        zen4 = ((0x4121, 0x01c0003f, 0x3f, 0), (0x4143, 0x01c0003f, 0x7ff, 6),
+                (0x1c163, 0x03c0003f, 0x7fff, 5))
+        emerald = ((0x121, 0x02c0003f, 0x3f, 0), (0x143, 0x03c0003f, 0x7ff, 0),
+                   (0x163, 0x04c0003f, 0x3ffff, 4))
+        hybrid = ((0x121, 0x02c0003f, 0x3f, 0), (0x143, 0x0240003f, 0x7ff, 0),
+                  (0x163, 0x02c0003f, 0x9fff, 4))
+        colors = " ".join(hex(1 << b) for b in range(12, 17))
+        for leaf, regs, level, size in ((0x8000001d, zen4, "L2", 1 << 20),
+                                        (4, emerald, "last", 320 << 20),
+                                        (4, hybrid, "L2", 1280 << 10)):
+            self.root.cpuid({(leaf, i): r for i, r in enumerate(regs)})
+            self.root.put(f"{fake.SYSFS}/map/color_map", colors + "\n")
+            self.root.put(f"{fake.SYSFS}/map/color_bytes", f"{size // 32}\n")
+            self.root.put(f"{fake.SYSFS}/map/level", level + "\n")
+            found, _ = self.check()
+            self.assertNotIn("indexed by address bits", found["L3"][0][1])
+            if level == "L2":
+                self.assertIn("of L2 alone", found["address map"][0][1])
+                self.assertIn("SRM-buffer and ROCS", found["policies"][0][1])
+                self.assertEqual(self.state(found, "color map"), "note")
+            else:
+                self.assertIn("of the last-level cache", found["address map"][0][1])
+                self.assertNotIn("policies", found)
+                self.assertIn("128 slices of 2048 sets", found["color map"][0][1])
+        self.root.drop("/dev/cpu/0/cpuid")
+        for name, value in (("level", 3), ("type", "Unified"), ("number_of_sets", 32768),
+                            ("ways_of_associativity", 16), ("coherency_line_size", 64)):
+            self.root.put(f"/sys/devices/system/cpu/cpu0/cache/index0/{name}", f"{value}\n")
+        for name, value in (("color_map", "none"), ("bank_map", "none"), ("level", "none")):
+            self.root.put(f"{fake.SYSFS}/map/{name}", f"{value}\n")
+        found, status = self.check()
+        self.assertEqual((status, self.state(found, "address map")), (1, "missing"))
+        self.assertIn("not known (by sysfs)", found["L3"][0][1])
 
     def test_huge_pages(self):
         """Huge pages that are always on are pointed out."""

@@ -67,7 +67,8 @@ class Root:
             for name, value in {"map/color_map": COLORS, "map/bank_map": BANKS,
                                 "map/nr_colors": "32", "map/nr_banks": "16",
                                 "map/color_bytes": "65536", "map/source":
-                                "color=cpuid bank=sysfs", "alloc/enabled": "0",
+                                "color=cpuid bank=sysfs", "map/level": "last",
+                                "alloc/enabled": "0",
                                 "alloc/fill_order": "[shuffle] paper even auto",
                                 "alloc/container_order": "10",
                                 "alloc/cluster_order": "0",

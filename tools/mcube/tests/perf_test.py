@@ -93,6 +93,14 @@ class Find(fake.Case):
                                    "cache-misses"})
         self.assertEqual(got.roles["misses"], "LLC-load-misses")
 
+    def test_zen(self):
+        """On Zen perf's own names are events of L2: fills by source are counted, or nothing."""
+        self.root.put("/proc/cpuinfo", "vendor_id\t: AuthenticAMD\ncpu family\t: 25\n\n")
+        generic = {"cycles", "LLC-loads", "LLC-load-misses", "cache-references", "cache-misses"}
+        self.assertNotIn("misses", self.found(["cpu"], generic).roles)
+        got = self.found(["cpu"], generic | set(perf.ZEN_EVENTS[0].values()))
+        self.assertEqual(got.roles["misses"], "cpu/event=0x43,umask=0x5c/")
+
     def test_none(self):
         """Without PMU or perf only time is left, and the note has the reason."""
         got = self.found([], {"page-faults"})
