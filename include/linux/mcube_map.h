@@ -56,13 +56,31 @@ struct mcube_dim {
 };
 
 /**
+ * enum mcube_level - the cache that colors belong to
+ * @MCUBE_LEVEL_NONE: there is one color.
+ * @MCUBE_LEVEL_L2: L2 alone, as nothing tells how the last level is indexed.
+ * @MCUBE_LEVEL_LAST: the last-level cache.
+ * @MCUBE_LEVEL_GIVEN: root wrote the colors, and knows.
+ * @MCUBE_NR_LEVELS: number of these.
+ */
+enum mcube_level {
+	MCUBE_LEVEL_NONE,
+	MCUBE_LEVEL_L2,
+	MCUBE_LEVEL_LAST,
+	MCUBE_LEVEL_GIVEN,
+	MCUBE_NR_LEVELS,
+};
+
+/**
  * struct mcube_map - the address map
  * @color: the sets of the cache that a page competes for.
  * @bank: the DRAM bank (channel and rank included) that a page lies in.
+ * @level: which cache @color is about.
  */
 struct mcube_map {
 	struct mcube_dim color;
 	struct mcube_dim bank;
+	enum mcube_level level;
 };
 
 /**
@@ -165,6 +183,7 @@ struct mcube_cache {
  * @family: family, as in struct cpuinfo_x86.
  * @model: model, as in struct cpuinfo_x86.
  * @nr_caches: entries in @cache.
+ * @index_unknown: nothing says how the caches are indexed; their @complex does not count.
  * @cache: caches of the CPU in any order.
  */
 struct mcube_cpu {
@@ -172,6 +191,7 @@ struct mcube_cpu {
 	u8 family;
 	u8 model;
 	u8 nr_caches;
+	bool index_unknown;
 	struct mcube_cache cache[8];
 };
 

@@ -33,6 +33,7 @@
 #include <linux/workqueue.h>
 
 #include "../../../mm/mcube/alloc/policy.h"
+#include "../../../mm/mcube/map/map.h"
 #include "internal.h"
 
 /*
@@ -60,6 +61,8 @@ static int prepare(const struct mcube_map *map)
 {
 	if (map->color.nr_values < 2)
 		return -EOPNOTSUPP;
+	if (mcube_map_need_last_level(map, "rocs/enabled"))
+		return -ENXIO;
 	return colors_of(map) ? 0 : -ERANGE;
 }
 
@@ -172,7 +175,7 @@ static int disable(void)
  * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0; -EINTR if a signal came; -ENXIO if perf does not have the events,
+ * Return: 0; -EINTR if a signal came; -ENXIO if perf does not have the events or colors are those of L2 alone,
  * -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the address map has one color,
  * -ERANGE if the share of the colors is none.
  */

@@ -36,6 +36,21 @@ static struct mcube_map map = {			/* fixed while map_users */
 
 static enum mcube_map_source color_source, bank_source;	/* by map_lock */
 static u64 guess_size, llc_size;		/* set once at boot */
+static enum mcube_level guess_level;		/* set once at boot */
+
+/* The masks that were found have the level that was found; who writes others knows theirs. */
+static enum mcube_level level_of(enum mcube_map_source source)
+{
+	switch (source) {
+	case MCUBE_SOURCE_NONE:
+		return MCUBE_LEVEL_NONE;
+	case MCUBE_SOURCE_CPUID:
+	case MCUBE_SOURCE_CACHEINFO:
+		return guess_level;
+	default:
+		return MCUBE_LEVEL_GIVEN;
+	}
+}
 
 static struct mcube_dim boot_color __initdata;
 static struct mcube_dim boot_bank __initdata;
@@ -96,6 +111,7 @@ int mcube_map_set_dims(const struct mcube_dim *color, const struct mcube_dim *ba
 		if (color) {
 			map.color = *color;
 			color_source = color->nr_values == 1 ? MCUBE_SOURCE_NONE : source;
+			map.level = level_of(color_source);
 		}
 		if (bank) {
 			map.bank = *bank;
@@ -118,6 +134,26 @@ int mcube_map_set(const struct mcube_map *new, enum mcube_map_source source)
 {
 	return mcube_map_set_dims(&new->color, &new->bank, source);
 }
+
+/**
+ * mcube_map_need_last_level() - refuse colors of L2 alone
+ * @map: the map
+ * @file: the file that was written, for the log
+ *
+ * A share of L2 kept for pages that are used once takes L2 away from its core, and leaves
+ * the last level as it was.
+ *
+ * Return: 0 or -ENXIO.
+ */
+int mcube_map_need_last_level(const struct mcube_map *map, const char *file)
+{
+	if (map->level != MCUBE_LEVEL_L2)
+		return 0;
+	pr_warn_ratelimited("%s: the colors are those of L2 alone, and how the last-level cache is indexed is not known: write its masks to map/color_map or mcube.color_map=\n",
+			    file);
+	return -ENXIO;
+}
+EXPORT_SYMBOL_NS_GPL(mcube_map_need_last_level, MCUBE);
 
 /**
  * mcube_map_info() - a copy of the map and what is known about it
@@ -182,7 +218,7 @@ static void __init report_guess(const struct mcube_guess *g, enum mcube_map_sour
 	static const char * const how[] = {
 		[MCUBE_GUESS_DIRECT] = "indexed by address bits",
 		[MCUBE_GUESS_SLICE] = "in slices",
-		[MCUBE_GUESS_L2] = "as the last-level cache is indexed by an unknown hash",
+		[MCUBE_GUESS_L2] = "L2 alone, as it is not known how the last-level cache is indexed",
 	};
 	unsigned int colors = 1U << g->nr_masks;
 
@@ -202,6 +238,7 @@ static void __init default_map(void)
 	struct mcube_dim color;
 
 	guess_size = guess.size;
+	guess_level = guess.how == MCUBE_GUESS_L2 ? MCUBE_LEVEL_L2 : MCUBE_LEVEL_LAST;
 	llc_size = boot_cache_size ?: guess.llc_size;
 	if (!boot_color.nr_values) {
 		report_guess(&guess, source);

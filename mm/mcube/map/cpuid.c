@@ -16,9 +16,12 @@
  *    CPUID reports only the sum of the sets of all slices; the sets of one
  *    slice are known for each model (slice_sets[]).  The masks are the bits
  *    that index a slice.
- *  - If address bits index the L2 cache, the masks are these bits.
+ *  - If address bits index the L2 cache, the masks are these bits.  They keep programs apart in
+ *    L2 alone.  That address bits index the L2 of AMD is assumed: AMD's leaf does not say.
  *  - Otherwise there are no masks; a user who knows the function has to set
  *    them.
+ *
+ * Of other architectures struct cacheinfo does not say how a cache is indexed: no masks.
  *
  * Only levels 2 and 3 count: an L1 has no more than a page per way, and an L4
  * (eDRAM) lies on the memory side.
@@ -58,6 +61,9 @@ static const struct {
 	{ 0x6a, 2048 },		/* Ice Lake-SP */
 	{ 0x6c, 2048 },		/* Ice Lake-DE */
 	{ 0x8f, 2048 },		/* Sapphire Rapids */
+	{ 0xcf, 2048 },		/* Emerald Rapids */
+	{ 0xad, 2048 },		/* Granite Rapids */
+	{ 0xae, 2048 },		/* Granite Rapids-D */
 	{ 0x4e, 1024 },		/* Skylake mobile */
 	{ 0x5e, 1024 },		/* Skylake */
 	{ 0x8e, 1024 },		/* Kaby Lake mobile and successors */
@@ -156,7 +162,7 @@ void mcube_guess_colors(struct mcube_guess *g, const struct mcube_cpu *cpu)
 	const struct mcube_cache *l2 = find_level(cpu, 2);
 	const struct mcube_cache *l3 = find_level(cpu, 3);
 	const struct mcube_cache *llc = l3 ?: l2;
-	bool hashed;
+	bool amd, hashed;
 
 	memset(g, 0, sizeof(*g));
 	if (!llc)
@@ -164,15 +170,17 @@ void mcube_guess_colors(struct mcube_guess *g, const struct mcube_cpu *cpu)
 	g->llc_size = mcube_cache_size(llc);
 
 	/*
-	 * AMD's leaf has no bit for a hashed index, but an L3 is spread over
+	 * EDX[2] of AMD's leaf is reserved and says nothing.  An L3 of AMD is spread over
 	 * slices.
 	 */
-	hashed = llc->complex || (l3 && cpu->vendor == MCUBE_VENDOR_AMD);
+	amd = cpu->vendor == MCUBE_VENDOR_AMD && !cpu->index_unknown;
+	hashed = cpu->index_unknown || (amd ? !!l3 : llc->complex);
 
 	if (!hashed && index_bits(g, llc, llc->sets))
 		g->how = MCUBE_GUESS_DIRECT;
 	else if (hashed && index_bits(g, llc, sets_of_a_slice(cpu, llc)))
 		g->how = MCUBE_GUESS_SLICE;
-	else if (l2 && l2 != llc && !l2->complex && index_bits(g, l2, l2->sets))
+	else if (l2 && l2 != llc && !cpu->index_unknown && (amd || !l2->complex) &&
+		 index_bits(g, l2, l2->sets))
 		g->how = MCUBE_GUESS_L2;
 }

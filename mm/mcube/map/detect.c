@@ -46,7 +46,7 @@ static void __init identify(struct mcube_cpu *cpu)
 	}
 
 	if (boot_cpu_has(X86_FEATURE_HYPERVISOR))
-		pr_notice("under a hypervisor, where colors and banks of guest-physical addresses mean nothing unless guest memory is backed by 1 GiB pages\n");
+		pr_notice("under a hypervisor, where colors and banks hold as far as the pages that back guest memory reach: with 2 MiB pages address bits below 21, with 4 KiB pages none\n");
 }
 
 static bool __init ask_cpuid(struct mcube_cpu *cpu)
@@ -87,6 +87,8 @@ static bool __init ask_cacheinfo(struct mcube_cpu *cpu)
 	struct cacheinfo *leaf;
 	unsigned int i;
 
+	/* On x86 this is left to processors before 2011, which hash no index. */
+	cpu->index_unknown = !IS_ENABLED(CONFIG_X86);
 	cpus_read_lock();
 	info = get_cpu_cacheinfo(cpumask_first(cpu_online_mask));
 	for (i = 0; info->info_list && i < info->num_leaves; i++) {

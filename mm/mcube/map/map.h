@@ -46,6 +46,7 @@ void mcube_map_put(void);
 int mcube_map_set(const struct mcube_map *map, enum mcube_map_source source);
 int mcube_map_set_dims(const struct mcube_dim *color, const struct mcube_dim *bank,
 		       enum mcube_map_source source);
+int mcube_map_need_last_level(const struct mcube_map *map, const char *file);
 void mcube_map_info(struct mcube_map_info *info);
 
 #endif /* _MM_MCUBE_MAP_MAP_H */

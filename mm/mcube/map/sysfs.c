@@ -136,6 +136,23 @@ static ssize_t source_show(struct kobject *kobj, struct kobj_attribute *attr, ch
 
 static struct kobj_attribute source_attr = __ATTR_RO(source);
 
+static const char * const level_name[MCUBE_NR_LEVELS] = {
+	[MCUBE_LEVEL_NONE] = "none",
+	[MCUBE_LEVEL_L2] = "L2",
+	[MCUBE_LEVEL_LAST] = "last",
+	[MCUBE_LEVEL_GIVEN] = "given",
+};
+
+static ssize_t level_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct mcube_map_info info;
+
+	mcube_map_info(&info);
+	return sysfs_emit(buf, "%s\n", level_name[info.map.level]);
+}
+
+static struct kobj_attribute level_attr = __ATTR_RO(level);
+
 static const struct attribute *map_attrs[] = {
 	&nr_colors_attr.attr,
 	&color_bytes_attr.attr,
@@ -143,6 +160,7 @@ static const struct attribute *map_attrs[] = {
 	&color_map_attr.attr,
 	&bank_map_attr.attr,
 	&source_attr.attr,
+	&level_attr.attr,
 	NULL,
 };
 

@@ -19,6 +19,7 @@
 #include <linux/percpu_counter.h>
 
 #include "../alloc/policy.h"
+#include "../map/map.h"
 #include "internal.h"
 #include "spread.h"
 
@@ -33,6 +34,8 @@ static int prepare(const struct mcube_map *map)
 
 	if (dim->nr_values < 2)
 		return -EOPNOTSUPP;
+	if (mcube_map_need_last_level(map, "srm/enabled"))
+		return -ENXIO;
 	if (!percpu_counter_initialized(&mcube_srm_ahead))
 		return -ENOMEM;
 	return mcube_srm_select_init(dim, &reserved);
@@ -73,7 +76,7 @@ static struct mcube_policy policy = {
  * Context: process, sleeps.
  * Return: 0; -EINTR if a signal came before anything changed, -ENODEV if the
  * mcube allocator is off, -ENOMEM if boot had no memory for a counter,
- * -EOPNOTSUPP if the address map has only one color, -ERANGE if group_order needs
+ * -EOPNOTSUPP if the address map has only one color, -ENXIO if its colors are those of L2 alone, -ERANGE if group_order needs
  * more colors than the map has, or a map without a table.
  */
 int mcube_srm_enable(bool on)

@@ -150,6 +150,7 @@ static const struct {
 	enum mcube_vendor vendor;
 	u8 family;
 	u8 model;
+	bool index_unknown;
 	u32 leaf[6][4];
 	enum mcube_guess_how how;
 	u8 level;
@@ -265,6 +266,37 @@ static const struct {
 		},
 		.how = MCUBE_GUESS_L2, .level = 2, .nr_masks = 4,
 		.size_kib = 1024, .llc_kib = 32768,
+	},
+	{
+		.name = "Zen 4, bits of EDX that AMD reserves set: L2",
+		.vendor = MCUBE_VENDOR_AMD, .family = 0x19, .model = 0x11,
+		.leaf = {
+			{ 0x00004121, 0x01c0003f, 0x0000003f, 0x00000004 },
+			{ 0x00004143, 0x01c0003f, 0x000007ff, 0x00000006 },
+			{ 0x0001c163, 0x03c0003f, 0x00007fff, 0x00000005 },
+		},
+		.how = MCUBE_GUESS_L2, .level = 2, .nr_masks = 5,
+		.size_kib = 1024, .llc_kib = 32768,
+	},
+	{
+		.name = "Emerald Rapids, 320 MiB L3 20 ways, 128 slices",
+		.vendor = MCUBE_VENDOR_INTEL, .family = 6, .model = 0xcf,
+		.leaf = {
+			{ 0x0c000121, 0x02c0003f, 0x0000003f, 0x00000000 },
+			{ 0x0c000143, 0x03c0003f, 0x000007ff, 0x00000000 },
+			{ 0x0c000163, 0x04c0003f, 0x0003ffff, 0x00000004 },
+		},
+		.how = MCUBE_GUESS_SLICE, .level = 3, .nr_masks = 5,
+		.size_kib = 327680, .llc_kib = 327680,
+	},
+	{
+		.name = "arm64 by PPTT: how caches are indexed is not known",
+		.vendor = MCUBE_VENDOR_OTHER, .index_unknown = true,
+		.leaf = {
+			{ 0x00000143, 0x01c0003f, 0x000007ff, 0x00000000 },
+			{ 0x00000163, 0x03c0003f, 0x00007fff, 0x00000000 },
+		},
+		.how = MCUBE_GUESS_NONE, .llc_kib = 32768,
 	},
 	{
 		.name = "emulator: hashed 16 MiB L3, unknown maker, direct 4 MiB L2",
@@ -430,6 +462,7 @@ static inline void map_cpu_of_case(struct mcube_cpu *cpu, unsigned int nr)
 	cpu->vendor = map_cpus[nr].vendor;
 	cpu->family = map_cpus[nr].family;
 	cpu->model = map_cpus[nr].model;
+	cpu->index_unknown = map_cpus[nr].index_unknown;
 	for (i = 0; i < ARRAY_SIZE(map_cpus[nr].leaf); i++) {
 		if (!mcube_cpuid4_decode(&cpu->cache[i], leaf[i][0], leaf[i][1],
 					 leaf[i][2], leaf[i][3]))

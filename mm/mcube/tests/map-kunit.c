@@ -158,12 +158,18 @@ static void map_is_fixed_while_used(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mcube_dim_equal(&now.map.color, &new.color));
 	KUNIT_EXPECT_TRUE(test, mcube_dim_equal(&now.map.bank, &new.bank));
 	KUNIT_EXPECT_EQ(test, now.color_source, MCUBE_SOURCE_SYSFS);
+	KUNIT_EXPECT_EQ(test, now.map.level, MCUBE_LEVEL_GIVEN);
+	KUNIT_EXPECT_EQ(test, mcube_map_need_last_level(&now.map, "test"), 0);
+	now.map.level = MCUBE_LEVEL_L2;
+	KUNIT_EXPECT_EQ(test, mcube_map_need_last_level(&now.map, "test"), -ENXIO);
 
 	new.color.nr_values++;
 	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_SYSFS), -EINVAL);
 
 	KUNIT_EXPECT_EQ(test, 0, mcube_map_set_dims(&was.map.color, NULL, was.color_source));
 	KUNIT_EXPECT_EQ(test, 0, mcube_map_set_dims(NULL, &was.map.bank, was.bank_source));
+	mcube_map_info(&now);
+	KUNIT_EXPECT_EQ(test, now.map.level, was.map.level);
 }
 
 static struct kunit_case map_test_cases[] = {

@@ -89,6 +89,7 @@ static const char * const derived[] = {
 	MCUBE_MAP "nr_colors",
 	MCUBE_MAP "nr_banks",
 	MCUBE_MAP "source",
+	MCUBE_MAP "level",
 	NULL
 };
 
