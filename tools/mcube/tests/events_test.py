@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Sets of events: read, chosen by the machine, put into the words of the kernel."""
 
+import re
 from pathlib import Path
 from unittest import mock
 
@@ -62,6 +63,16 @@ class Sets(fake.Case):
                              "type=4 config=0x20d1 config1=0x0 config2=0x0 precise=2")
             self.assertEqual(texts["sample_hit"],
                              "type=4 config=0x4d1 config1=0x0 config2=0x0 precise=2")
+
+    def test_tables(self):
+        """Processors whose events are known have known slices, but for these clients."""
+        at = Path(__file__).resolve().parents[3] / "mm/mcube/map/cpuid.c"
+        slices = {int(m, 16) for m in re.findall(r"\{ (0x\w+), \d+ \},", at.read_text("utf-8"))}
+        match = events.Events(events.known()["intel"]).section["match"]["model"]
+        sampled = {int(m, 16) for m in match.split()}
+        self.assertEqual(sampled - slices, {0x66, 0x7d, 0x7e, 0x8c, 0x8d, 0xa7})
+        # Sandy and Ivy Bridge, and Granite Rapids, whose events nobody has written down here.
+        self.assertEqual(slices - sampled, {0x2a, 0x2d, 0x3a, 0x3e, 0xad, 0xae})
 
     def test_amd(self):
         """IBS: type and bits come from sysfs."""
