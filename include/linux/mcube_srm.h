@@ -172,7 +172,7 @@ mcube_srm_ra_order(const struct readahead_control *ractl, unsigned int order)
 		mcube_srm_max_ra_order(ractl, order) : order;
 }
 
-void __mcube_srm_read(const struct kiocb *iocb);
+void __mcube_srm_read(const struct kiocb *iocb, size_t count);
 void __mcube_srm_advise(struct mcube_srm_batch *batch, const struct file *file,
 			loff_t offset, loff_t len, int advice);
 void __mcube_srm_fault(struct mcube_srm_batch *batch,
@@ -181,11 +181,12 @@ void __mcube_srm_fault(struct mcube_srm_batch *batch,
 /**
  * mcube_srm_read() - page cache is about to be read
  * @iocb: the read.
+ * @count: bytes that are wanted.
  */
-static inline void mcube_srm_read(const struct kiocb *iocb)
+static inline void mcube_srm_read(const struct kiocb *iocb, size_t count)
 {
 	if (static_branch_unlikely(&mcube_srm_key) && !iocb->ki_pos)
-		__mcube_srm_read(iocb);
+		__mcube_srm_read(iocb, count);
 }
 
 /**
@@ -261,7 +262,7 @@ mcube_srm_fault_begin(struct mcube_srm_batch *batch, const struct vm_fault *vmf)
 	return batch;
 }
 
-#define mcube_srm_read(iocb)		((void)(iocb))
+#define mcube_srm_read(iocb, count)	((void)(iocb), (void)(count))
 #define mapping_alloc_folio(mapping, file, gfp, order, index)		\
 	((void)(mapping), (void)(file), (void)(index),			\
 	 filemap_alloc_folio(gfp, order))

@@ -9,11 +9,11 @@
  * time, as each color has only a few pages of the cache.  The paper reports 12
  * to 17 % lost.
  *
- * So a read from the start of a file counts if the same task began the file
- * before, and what it has begun to read since would fit in the cache.  The
- * second such read in a row moves the pages of the file to all colors in turn.
- * Pages that are read in later hop over the colors too, as memory of programs
- * does (not over reserved colors):
+ * So a read from the start of a file counts if the file was begun before, and
+ * the files that were begun since would fit in the cache.  The second such read
+ * in a row moves the pages of the file to all colors in turn.  Pages that are
+ * read in later hop over the colors too, as memory of programs does (not over
+ * reserved colors):
  *
  *   read from 0      first   again   again               again
  *   file's pages     segments -------- moved: colors in turn --
@@ -21,10 +21,16 @@
  *   grep over many files: no file is begun anew before all others were read;
  *   a file larger than the cache: a stream, however often it is read.
  *
- * The clock of a task is the number of pages of all files that it has begun to
- * read.  Four cases are not recognised: files that several tasks begin in turn,
- * reads that may not wait (as reads of io_uring), files that are sent by splice()
- * or sendfile(), and mapped files, which are read without a call.
+ * It does not matter who reads: the compilers of a make -j read each header once,
+ * and the workers of a server each static file.  The clock is the number of pages
+ * of all files that were begun.  Files larger than the cache do not count, as they
+ * keep to their segments and evict nothing else, nor do files of which all know
+ * that they are in use.  A read of less than a page looks at the head of a file
+ * and not at the file, as exec() and the loader of libraries do.
+ *
+ * Four cases are not recognised: files that are read in pieces of less than a
+ * page, reads that may not wait (as reads of io_uring), files that are sent by
+ * splice() or sendfile(), and mapped files, which are read without a call.
  *
  * Advice.  A program that knows better says so by posix_fadvise().  Pages are
  * shared by all who read the file, so what one reader says must not decide for
@@ -57,15 +63,29 @@
 #include <linux/fadvise.h>
 #include <linux/fs.h>
 #include <linux/mcube_srm.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/sched.h>
+#include <linux/percpu.h>
 
 #include "internal.h"
 #include "reuse.h"
 #include "spread.h"
 
-/* If that cannot be now, the file counts as read for the first time. */
+/*
+ * The clock.  A CPU adds up to a 32nd of a cache before the others see it: files that are in
+ * use let no CPU write here, but other files may be begun often.
+ */
+static DEFINE_PER_CPU(u32, begun);
+static atomic_t clock;
+
+static void advance(u32 pages, u32 limit)
+{
+	if (this_cpu_add_return(begun, pages) >= limit / 32)
+		atomic_add(this_cpu_xchg(begun, 0), &clock);
+}
+
+/* If that cannot be now, the file counts as never read. */
 static void ask_to_spread(struct address_space *mapping, u32 reuse, u64 pages)
 {
 	if (!mcube_srm_spread(mapping, pages))
@@ -75,26 +95,26 @@ static void ask_to_spread(struct address_space *mapping, u32 reuse, u64 pages)
 /**
  * __mcube_srm_read() - a file is read from its start
  * @iocb: the read.
+ * @count: bytes that are wanted.
  *
  * Context: process, sleeps.
  */
-void __mcube_srm_read(const struct kiocb *iocb)
+void __mcube_srm_read(const struct kiocb *iocb, size_t count)
 {
 	struct address_space *mapping = iocb->ki_filp->f_mapping;
 	u32 limit = mcube_srm_config.nr_colors *
 		    READ_ONCE(mcube_srm_config.reuse);
-	u64 pages = DIV_ROUND_UP_ULL(i_size_read(mapping->host), PAGE_SIZE);
-	u32 old = READ_ONCE(mapping->mcube_reuse), new, now = current->mcube_reuse_clock;
+	u64 size = i_size_read(mapping->host);
+	u64 pages = min_t(u64, DIV_ROUND_UP_ULL(size, PAGE_SIZE), INT_MAX);
+	/* Pairs with cmpxchg() below: the clock is not behind the stamp. */
+	u32 old = smp_load_acquire(&mapping->mcube_reuse), new;
 
 	/* A read that may not wait is retried if it gets nothing at once. */
 	if (iocb->ki_flags & (IOCB_NOWAIT | IOCB_NOIO))
 		return;
-	/*
-	 * A file counts for at most half the range of the clock: more than any
-	 * cache holds, and no wrap.
-	 */
-	pages = min(pages, MCUBE_REUSE_STAMP_MASK / 2);
-	current->mcube_reuse_clock = now + pages;
+	/* A look at the head of the file. */
+	if (count < min_t(u64, size, PAGE_SIZE))
+		return;
 	if (!mcube_reuse_spreads(old, MCUBE_ADVICE_NONE))
 		mcube_srm_count(MCUBE_SRM_READ, pages);
 	mcube_srm_lend_hurry();
@@ -105,7 +125,11 @@ void __mcube_srm_read(const struct kiocb *iocb)
 	}
 	if (!pages || iocb->ki_filp->f_mode & FMODE_NOREUSE)
 		return;
-	new = mcube_reuse_begin(old, current->pid, now, limit);
+	new = mcube_reuse_begin(old, atomic_read(&clock), limit);
+	/* All CPUs may read this file, so none writes what is there already. */
+	if (new == old)
+		return;
+	advance(pages, limit);
 	/* Another task begins the file at this moment, or gives advice. */
 	if (cmpxchg(&mapping->mcube_reuse, old, new) != old)
 		return;

@@ -26,20 +26,18 @@ enum mcube_advice {
 	MCUBE_ADVICE_EXECUTED,
 };
 
-#define MCUBE_REUSE_STAMP_BITS	20
-#define MCUBE_REUSE_TIMES_BITS	2
-#define MCUBE_REUSE_TASK_BITS	8
+#define MCUBE_REUSE_STAMP_BITS	27
+#define MCUBE_REUSE_TIMES_BITS	3
 
 #define MCUBE_REUSE_STAMP_MASK	((1U << MCUBE_REUSE_STAMP_BITS) - 1)
 #define MCUBE_REUSE_TIMES_MASK	((1U << MCUBE_REUSE_TIMES_BITS) - 1)
-#define MCUBE_REUSE_TASK_MASK	((1U << MCUBE_REUSE_TASK_BITS) - 1)
 
 #define MCUBE_REUSE_TIMES_SHIFT	MCUBE_REUSE_STAMP_BITS
-#define MCUBE_REUSE_TASK_SHIFT	(MCUBE_REUSE_TIMES_SHIFT + MCUBE_REUSE_TIMES_BITS)
-#define MCUBE_REUSE_ADVICE_SHIFT	(MCUBE_REUSE_TASK_SHIFT + MCUBE_REUSE_TASK_BITS)
+#define MCUBE_REUSE_ADVICE_SHIFT	(MCUBE_REUSE_TIMES_SHIFT + MCUBE_REUSE_TIMES_BITS)
 
-/* After this many early re-reads in a row a file counts as in use. */
-#define MCUBE_REUSE_ENOUGH	2U
+/* A file counts as in use after this many reads close together, and late reads end it. */
+#define MCUBE_REUSE_ENOUGH	3U
+#define MCUBE_REUSE_TIMES_MAX	4U
 
 /**
  * mcube_reuse_advice() - what has been said of a file
@@ -47,10 +45,12 @@ enum mcube_advice {
  *
  * The state of a file is one u32::
  *
- *   31 30  29     22  21 20  19                 0
- *   +-----+---------+-------+--------------------+
- *   |advice|  task  | times |       stamp        |
- *   +-----+---------+-------+--------------------+
+ *   31  30  29   27  26                         0
+ *   +------+-------+-----------------------------+
+ *   |advice| times |            stamp            |
+ *   +------+-------+-----------------------------+
+ *
+ * The stamp is the clock at the last read that counted; it means nothing if times is 0.
  *
  * Return: enum mcube_advice.
  */
@@ -78,36 +78,32 @@ static inline unsigned int mcube_reuse_times(u32 reuse)
 }
 
 /**
- * mcube_reuse_begin() - a task reads a file from its start
+ * mcube_reuse_begin() - a file is read from its start, by whomever
  * @reuse: packed state of the file.
- * @task: some bits that tell tasks apart.
- * @now: clock of the task: pages of all files that it has begun to read.
+ * @now: clock: pages of all files that were begun and may be in use.
  * @limit: pages that the cache can hold.
  *
- * Of two tasks that begin the file in turn, neither counts.  A task that begins the
- * file once does not end what another task does all the time: it takes back one
- * re-read of that task, and becomes the task of the file when none is left.
+ * An early read counts, and a late read takes one back.  A file that is surely in use and
+ * was begun within the last half of @limit keeps its state: all CPUs may read it, and none
+ * writes.  If the next read comes as soon again, it is within @limit of the stamp still.
  *
  * Return: the new state.
  */
-static inline u32 mcube_reuse_begin(u32 reuse, u32 task, u32 now, u32 limit)
+static inline u32 mcube_reuse_begin(u32 reuse, u32 now, u32 limit)
 {
-	u32 stamp = now & MCUBE_REUSE_STAMP_MASK;
-	u32 between = (stamp - reuse) & MCUBE_REUSE_STAMP_MASK;
+	u32 between = (now - reuse) & MCUBE_REUSE_STAMP_MASK;
 	unsigned int times = mcube_reuse_times(reuse);
 
-	task &= MCUBE_REUSE_TASK_MASK;
-	if ((reuse >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK) != task) {
-		if (times)
-			return reuse - (1U << MCUBE_REUSE_TIMES_SHIFT);
-	} else if (between > limit) {
-		times = 0;
-	} else if (times < MCUBE_REUSE_TIMES_MASK) {
+	if (!times)
+		times = 1;
+	else if (between > limit)
+		times -= times > 1;
+	else if (times < MCUBE_REUSE_TIMES_MAX)
 		times++;
-	}
+	else if (between <= limit / 2)
+		return reuse;
 	return mcube_reuse_advice(reuse) << MCUBE_REUSE_ADVICE_SHIFT |
-	       task << MCUBE_REUSE_TASK_SHIFT |
-	       times << MCUBE_REUSE_TIMES_SHIFT | stamp;
+	       times << MCUBE_REUSE_TIMES_SHIFT | (now & MCUBE_REUSE_STAMP_MASK);
 }
 
 /**

@@ -6,7 +6,7 @@
  *
  * A file that turns out to be read again and again (reuse.c) lies in segments of
  * one color each.  A work item moves its cached pages to one color after the
- * other.  The reader does not wait for it: one byte read for the third time must
+ * other.  The reader does not wait for it: one page read for the third time must
  * not cost the reader a migration of 16384 pages.
  *
  *   reader                     work item

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reuse: which files count as files in use, when tasks read in different ways.
+ * Reuse: which files count as files in use, and how often that is written down.
  */
 #include "mcube_test.h"
 
@@ -12,10 +12,16 @@
 static u32 reuse[FILES];
 static u32 clock;
 
-static void begin(unsigned int file, u32 task, u32 pages)
+/* As __mcube_srm_read() does; true if the state of the file was written. */
+static bool begin(unsigned int file, u32 pages)
 {
-	reuse[file] = mcube_reuse_begin(reuse[file], task, clock, LIMIT);
+	u32 old = reuse[file];
+
+	reuse[file] = mcube_reuse_begin(old, clock, LIMIT);
+	if (reuse[file] == old)
+		return false;
 	clock += pages;
+	return true;
 }
 
 static void forget(u32 at)
@@ -31,13 +37,13 @@ TEST(one_file_again_and_again)
 	/* Also where the stamp wraps. */
 	for (at = 0; at < 3; at++) {
 		forget(at * (MCUBE_REUSE_STAMP_MASK / 2));
-		begin(0, 7, 200);
+		begin(0, 200);
 		EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
-		begin(0, 7, 200);
+		begin(0, 200);
 		EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
-		begin(0, 7, 200);
+		begin(0, 200);
 		EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
-		begin(0, 7, 200);
+		begin(0, 200);
 		EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	}
 }
@@ -49,7 +55,7 @@ TEST(a_working_set_of_a_few_files)
 	forget(0);
 	for (round = 0; round < 4; round++)
 		for (i = 0; i < 5; i++)
-			begin(i, 7, 50);
+			begin(i, 50);
 	for (i = 0; i < 5; i++)
 		EXPECT_TRUE(mcube_reuse_spreads(reuse[i], MCUBE_ADVICE_NONE));
 }
@@ -61,60 +67,106 @@ TEST(many_files_are_a_stream)
 	forget(0);
 	for (round = 0; round < 100; round++)
 		for (i = 0; i < FILES; i++)
-			begin(i, 7, 5);
+			begin(i, 5);
 	for (i = 0; i < FILES; i++)
 		EXPECT_FALSE(mcube_reuse_spreads(reuse[i], MCUBE_ADVICE_NONE));
 }
 
-/* Each grep is a process, and each comes to the file after the same number of pages. */
-TEST(several_tasks_do_not_add_up)
+/*
+ * The compilers of a make -j: each is a task of its own, reads each header once, then a
+ * source that no other compiler reads.  Whoever reads, the headers come again soon.
+ */
+TEST(headers_of_many_compilers)
 {
-	unsigned int i, task;
+	unsigned int i, job, header;
 
-	for (task = 1; task < 100; task++) {
+	forget(0);
+	for (job = 0; job < 40; job++) {
+		for (header = 0; header < 8; header++)
+			begin(header, 16);
+		begin(8 + job, 40);
+	}
+	for (i = 0; i < 8; i++)
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[i], MCUBE_ADVICE_NONE));
+	for (i = 8; i < 48; i++)
+		EXPECT_FALSE(mcube_reuse_spreads(reuse[i], MCUBE_ADVICE_NONE));
+}
+
+/* Files that all CPUs read must not be written by each read. */
+TEST(files_in_use_are_not_written)
+{
+	unsigned int i, k, written = 0;
+
+	forget(0);
+	for (i = 0; i < 1000; i++)
+		for (k = 0; k < 16; k++)
+			written += begin(k, 8);
+	EXPECT_EQ(written, 16 * MCUBE_REUSE_TIMES_MAX);
+	/* With others beside them, once in half a cache. */
+	for (i = written = 0; i < 1000; i++) {
+		for (k = 0; k < 16; k++)
+			written += begin(k, 0);
+		clock += 8;
+	}
+	EXPECT_LE(written, 16 * (1000 * 8 / (LIMIT / 2) + 1));
+	/* And they stay in use. */
+	for (k = 0; k < 16; k++)
+		EXPECT_TRUE(mcube_reuse_spreads(reuse[k], MCUBE_ADVICE_NONE));
+}
+
+/* A file that is read at any distance within the limit, for long, is never late. */
+TEST(what_is_not_written_is_not_late)
+{
+	unsigned int gap, i;
+
+	for (gap = 0; gap <= LIMIT; gap++) {
 		forget(0);
-		for (i = 0; i < 10; i++) {
-			clock = 1000;
-			begin(0, task + i, 5);
-			EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
+		for (i = 0; i < 100; i++) {
+			begin(0, 0);
+			EXPECT_EQ(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE),
+				  i + 1 >= MCUBE_REUSE_ENOUGH);
+			clock += gap;
 		}
 	}
 }
 
-/* What another task reads once in a while does not end a working set. */
-TEST(a_passer_by_does_not_count)
+/* One late read does not end a working set, two do. */
+TEST(late_reads_take_back)
 {
 	unsigned int i;
 
 	forget(0);
-	for (i = 0; i < 4; i++)
-		begin(0, 7, 10);
-	for (i = 0; i < 10; i++) {
-		begin(0, 8 + i, 10);
-		EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
-		begin(0, 7, 10);
-		begin(0, 7, 10);
-	}
-	/* When the first task no longer reads, the file is soon another task's. */
-	for (i = 0; i < 6; i++)
-		begin(0, 100, 10);
+	for (i = 0; i < 10; i++)
+		begin(0, 10);
+	clock += 2 * LIMIT;
+	begin(0, 10);
 	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
-	EXPECT_EQ(reuse[0] >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK, 100);
+	clock += 2 * LIMIT;
+	begin(0, 10);
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
+	for (i = 0; i < 10; i++) {
+		clock += 2 * LIMIT;
+		begin(0, 10);
+	}
+	begin(0, 10);
+	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
+	begin(0, 10);
+	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 }
 
 TEST(something_else_in_between)
 {
 	forget(0);
-	begin(0, 7, 100);
-	begin(0, 7, 100);
-	begin(1, 7, 10000);
-	begin(0, 7, 100);
+	begin(0, 100);
+	begin(0, 100);
+	begin(1, 10000);
+	begin(0, 100);
 	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
-	begin(0, 7, 100);
-	begin(0, 7, 100);
+	begin(0, 100);
+	begin(0, 100);
 	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
-	begin(1, 7, 10000);
-	begin(0, 7, 100);
+	begin(1, 10000);
+	begin(0, 100);
 	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 }
 
@@ -125,14 +177,16 @@ TEST(advice_stays)
 	forget(0);
 	reuse[0] = mcube_reuse_advise(0, MCUBE_ADVICE_CONFINE);
 	for (i = 0; i < 10; i++)
-		begin(0, 7, 10);
+		begin(0, 10);
 	EXPECT_EQ(mcube_reuse_advice(reuse[0]), MCUBE_ADVICE_CONFINE);
 	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_NONE);
 	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_SPREAD);
-	clock += 10000;
-	begin(0, 7, 10);
+	for (i = 0; i < 2; i++) {
+		clock += 10000;
+		begin(0, 10);
+	}
 	EXPECT_TRUE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
 	reuse[0] = mcube_reuse_advise(reuse[0], MCUBE_ADVICE_NONE);
 	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_NONE));
@@ -169,7 +223,7 @@ TEST(a_descriptor_decides_for_itself)
 	/* A file that is read again and again is no stream, but for one descriptor. */
 	forget(0);
 	for (i = 0; i < 3; i++)
-		begin(0, 7, 10);
+		begin(0, 10);
 	EXPECT_FALSE(mcube_reuse_spreads(reuse[0], MCUBE_ADVICE_CONFINE));
 }
 
@@ -178,21 +232,15 @@ TEST(fields_do_not_touch_each_other)
 	unsigned long i;
 
 	for (i = 0; i < 100000 * test_scale(); i++) {
-		u32 old = get_random_u32(), task = get_random_u32(), now = get_random_u32();
-		u32 new = mcube_reuse_begin(old, task, now, LIMIT);
-		u32 owner = old >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK;
+		u32 old = get_random_u32(), now = get_random_u32();
+		u32 new = mcube_reuse_begin(old, now, LIMIT);
 
 		ASSERT_EQ(mcube_reuse_advice(new), mcube_reuse_advice(old));
-		if (owner != (task & MCUBE_REUSE_TASK_MASK) && mcube_reuse_times(old)) {
-			ASSERT_EQ(mcube_reuse_times(new), mcube_reuse_times(old) - 1);
-			new += 1U << MCUBE_REUSE_TIMES_SHIFT;
-			ASSERT_EQ(new, old);
+		if (new == old)
 			continue;
-		}
 		ASSERT_EQ(new & MCUBE_REUSE_STAMP_MASK, now & MCUBE_REUSE_STAMP_MASK);
-		ASSERT_EQ(new >> MCUBE_REUSE_TASK_SHIFT & MCUBE_REUSE_TASK_MASK,
-			  task & MCUBE_REUSE_TASK_MASK);
 		ASSERT_LE(mcube_reuse_times(new), mcube_reuse_times(old) + 1);
+		ASSERT_LE(1, mcube_reuse_times(new));
 	}
 }
 
@@ -202,12 +250,12 @@ TEST(a_file_that_has_grown_is_no_longer_in_use)
 	int i;
 
 	for (i = 0; i < 4; i++)
-		reuse = mcube_reuse_begin(reuse, 7, 0, 100);
+		reuse = mcube_reuse_begin(reuse, 0, 100);
 	EXPECT_TRUE(mcube_reuse_spreads(reuse, MCUBE_ADVICE_NONE));
 	reuse = mcube_reuse_forget(reuse);
 	EXPECT_FALSE(mcube_reuse_spreads(reuse, MCUBE_ADVICE_NONE));
-	for (i = 0; i < 2; i++)
-		reuse = mcube_reuse_begin(reuse, 7, 0, 100);
+	for (i = 0; i < 3; i++)
+		reuse = mcube_reuse_begin(reuse, 0, 100);
 	EXPECT_TRUE(mcube_reuse_spreads(reuse, MCUBE_ADVICE_NONE));
 	reuse = mcube_reuse_advise(reuse, MCUBE_ADVICE_SPREAD);
 	EXPECT_TRUE(mcube_reuse_spreads(mcube_reuse_forget(reuse), MCUBE_ADVICE_NONE));

@@ -148,7 +148,8 @@ TEST_F_TIMEOUT(srm_reuse, many_files_stay_a_stream, 120)
 	}
 }
 
-TEST_F_TIMEOUT(srm_reuse, other_tasks_count_anew, 120)
+/* One task after the other reads the file once: what counts is that it is read again. */
+TEST_F_TIMEOUT(srm_reuse, tasks_that_read_once_count_together, 120)
 {
 	long recolored = srm_stat(STAT_RECOLORED);
 	int i, status;
@@ -160,8 +161,108 @@ TEST_F_TIMEOUT(srm_reuse, other_tasks_count_anew, 120)
 		ASSERT_LT(0, wait(&status));
 		EXPECT_EQ(0, status);
 	}
+	EXPECT_LE((long)SMALL * 9 / 10,
+		  srm_await(STAT_RECOLORED, recolored + SMALL * 9 / 10) - recolored);
+	expect_all_colors(_metadata, self, SMALL);
+}
+
+#define HEADERS		8
+#define HEADER		16UL	/* HEADERS * HEADER pages fit, and sources beside them */
+#define JOBS		4
+#define COMPILERS	60
+#define COMPILER	200UL	/* fits, but not beside the headers */
+
+static const char *part(FIXTURE_DATA(srm_reuse) *self, const char *kind, int i)
+{
+	static char path[192];
+
+	snprintf(path, sizeof(path), "%s/mcube-%s%d", self->setup.dir, kind, i);
+	return path;
+}
+
+/* What a compiler does: exec() has looked at its head, then it reads headers and a source. */
+static int compile(FIXTURE_DATA(srm_reuse) *self, int source)
+{
+	char head[256];
+	int fd = open(self->setup.file, O_RDONLY), i, ret = 0;
+
+	if (fd < 0 || pread(fd, head, sizeof(head), 0) != sizeof(head))
+		return -EIO;
+	close(fd);
+	for (i = 0; i < HEADERS && !ret; i++)
+		ret = srm_read_file(part(self, "header", i), HEADER);
+	return ret ?: srm_read_file(part(self, "source", source), HEADER);
+}
+
+/* Headers of a make -j get all colors, the sources are a stream. */
+TEST_F_TIMEOUT(srm_reuse, headers_of_many_compilers, 120)
+{
+	unsigned int n[SRM_COLORS] = { 0 }, color[HEADER], strays = 0;
+	long recolored;
+	int i, k, status;
+	size_t page;
+
+	for (i = 0; i < HEADERS; i++)
+		ASSERT_EQ(0, srm_write_file(part(self, "header", i), HEADER));
+	for (i = 0; i < COMPILERS; i++)
+		ASSERT_EQ(0, srm_write_file(part(self, "source", i), HEADER));
+	make(_metadata, self, COMPILER);
+	recolored = srm_stat(STAT_RECOLORED);
+	for (i = 0; i < COMPILERS; i += JOBS) {
+		for (k = 0; k < JOBS; k++)
+			if (!fork())
+				_exit(compile(self, i + k) ? 1 : 0);
+		for (k = 0; k < JOBS; k++) {
+			ASSERT_LT(0, wait(&status));
+			EXPECT_EQ(0, status);
+		}
+		/* A user has one request at a time: others of his files count anew. */
+		usleep(20000);
+	}
+	recolored = srm_await(STAT_RECOLORED, recolored + HEADERS * HEADER / 2) - recolored;
+	TH_LOG("%ld pages moved", recolored);
+	EXPECT_LE(HEADERS * HEADER / 2, (size_t)recolored);
+	for (i = 0; i < HEADERS; i++) {
+		ASSERT_EQ(0, srm_file_colors(&self->setup.dim, part(self, "header", i), HEADER,
+					     color));
+		for (page = 0; page < HEADER; page++)
+			n[color[page]]++;
+	}
+	for (i = 0; i < SRM_COLORS; i++) {
+		TH_LOG("color %d: %u pages of headers", i, n[i]);
+		EXPECT_LE(HEADERS * HEADER / SRM_COLORS / 4, n[i]);
+		EXPECT_GE(HEADERS * HEADER / SRM_COLORS * 4, n[i]);
+	}
+	for (i = 0; i < COMPILERS; i++) {
+		ASSERT_EQ(0, srm_file_colors(&self->setup.dim, part(self, "source", i), HEADER,
+					     color));
+		strays += srm_strays(color, HEADER, TL) > 0;
+	}
+	/* A segment may end within a file. */
+	EXPECT_GE(COMPILERS / 2, strays);
+	for (i = 0; i < HEADERS; i++)
+		unlink(part(self, "header", i));
+	for (i = 0; i < COMPILERS; i++)
+		unlink(part(self, "source", i));
+}
+
+/* Who starts a program or a library looks at its head, however often. */
+TEST_F_TIMEOUT(srm_reuse, a_look_at_the_head_does_not_count, 120)
+{
+	long recolored = srm_stat(STAT_RECOLORED);
+	char head[256];
+	int fd, i;
+
+	make(_metadata, self, SMALL);
+	fd = open(self->setup.file, O_RDONLY);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, srm_read_fd(fd, SMALL));
+	for (i = 0; i < 10; i++)
+		ASSERT_EQ(sizeof(head), pread(fd, head, sizeof(head), 0));
+	ASSERT_EQ(0, srm_read_fd(fd, SMALL));
 	EXPECT_EQ(recolored, srm_stat(STAT_RECOLORED));
 	expect_segments(_metadata, self, SMALL);
+	close(fd);
 }
 
 TEST_F_TIMEOUT(srm_reuse, recolored_pages_are_not_moved_again, 120)
@@ -361,8 +462,8 @@ TEST_F_TIMEOUT(srm_reuse, few_pages_move_in_a_second, 120)
 {
 	long recolored, moved;
 	double start, took;
+	char c[PAGE_SIZE_];
 	int fd, i;
-	char c;
 
 	ASSERT_EQ(0, mcube_off());
 	ASSERT_EQ(0, mcube_on("shuffle", MANY_COLORS, MCUBE_TEST_BANKS));
@@ -372,11 +473,11 @@ TEST_F_TIMEOUT(srm_reuse, few_pages_move_in_a_second, 120)
 	fd = open(self->setup.file, O_RDONLY);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, srm_read_fd(fd, HUGE));
-	ASSERT_EQ(1, pread(fd, &c, 1, 0));
+	ASSERT_EQ(sizeof(c), pread(fd, c, sizeof(c), 0));
 	recolored = srm_stat(STAT_RECOLORED);
 	start = mcube_now();
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(1, pread(fd, &c, 1, 0));
+		ASSERT_EQ(sizeof(c), pread(fd, c, sizeof(c), 0));
 	moved = srm_stat(STAT_RECOLORED) - recolored;
 	took = mcube_now() - start;
 	TH_LOG("%ld of %lu pages moved in %.3f s", moved, HUGE, took);
@@ -396,20 +497,12 @@ TEST_F_TIMEOUT(srm_reuse, few_pages_move_in_a_second, 120)
 
 #define TINY_FILES	48	/* three for each color, fewer than a segment has */
 
-static char *tiny_path(FIXTURE_DATA(srm_reuse) *self, int i)
-{
-	static char path[192];
-
-	snprintf(path, sizeof(path), "%s/mcube-tiny%d", self->setup.dir, i);
-	return path;
-}
-
 static unsigned int tiny_color(struct __test_metadata *_metadata,
 			       FIXTURE_DATA(srm_reuse) *self, int i)
 {
 	unsigned int color = 0;
 
-	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, tiny_path(self, i), 1, &color));
+	ASSERT_EQ(0, srm_file_colors(&self->setup.dim, part(self, "tiny", i), 1, &color));
 	return color;
 }
 
@@ -418,7 +511,7 @@ static void read_tiny(struct __test_metadata *_metadata, FIXTURE_DATA(srm_reuse)
 	int i;
 
 	for (i = 0; i < TINY_FILES; i++)
-		ASSERT_EQ(0, srm_read_file(tiny_path(self, i), 1));
+		ASSERT_EQ(0, srm_read_file(part(self, "tiny", i), 1));
 }
 
 /* Files of a page come one after the other to the same color.  Each of them is moved. */
@@ -430,7 +523,7 @@ TEST_F_TIMEOUT(srm_reuse, files_of_a_page_get_all_colors, 120)
 	int i, round;
 
 	for (i = 0; i < TINY_FILES; i++)
-		ASSERT_EQ(0, srm_write_file(tiny_path(self, i), 1));
+		ASSERT_EQ(0, srm_write_file(part(self, "tiny", i), 1));
 	srm_forget_files();
 	ASSERT_EQ(0, srm_restart());
 	read_tiny(_metadata, self);
@@ -451,7 +544,7 @@ TEST_F_TIMEOUT(srm_reuse, files_of_a_page_get_all_colors, 120)
 	TH_LOG("%ld pages moved in %d rounds", srm_stat(STAT_RECOLORED) - recolored, round);
 	for (i = 0; i < TINY_FILES; i++) {
 		n[tiny_color(_metadata, self, i)]++;
-		unlink(tiny_path(self, i));
+		unlink(part(self, "tiny", i));
 	}
 	for (i = 0; i < SRM_COLORS; i++) {
 		most = n[i] > most ? n[i] : most;
