@@ -50,6 +50,7 @@ enum mcube_srm_mode {
  *                       hint.
  * @MCUBE_SRM_VACATED: pages of memory moved out of the reserved colors.
  * @MCUBE_SRM_READ: pages of files that were read from their start and do not hop.
+ * @MCUBE_SRM_SAMPLED: page frames that lending has looked at, to find mapped streams.
  * @MCUBE_SRM_NR_STATS: number of counters.
  */
 enum mcube_srm_stat {
@@ -63,6 +64,7 @@ enum mcube_srm_stat {
 	MCUBE_SRM_UNCOVERED,
 	MCUBE_SRM_VACATED,
 	MCUBE_SRM_READ,
+	MCUBE_SRM_SAMPLED,
 	MCUBE_SRM_NR_STATS,
 };
 
@@ -213,5 +215,6 @@ void mcube_srm_reclaim_stop(void);
 void mcube_srm_lend_start(struct mcube_policy *p);
 void mcube_srm_lend_stop(void);
 void mcube_srm_lend_hurry(void);
+bool mcube_srm_is_mapped_file(const struct page *page);
 
 #endif /* _MM_MCUBE_SRM_INTERNAL_H */

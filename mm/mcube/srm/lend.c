@@ -26,7 +26,9 @@
  *
  *   Files that are mapped and cached are read without a call.  A sample of page
  *   frames tells whether mapped pages lie in the reserved colors, see
- *   mcube_lend_mapped().  They may be read or not.
+ *   mcube_lend_mapped().  They may be read or not.  Frames are looked at before
+ *   colors are lent, and then only when the kernel's count of mapped pages has
+ *   grown, see mcube_lend_looks(): an idle machine looks at nothing.
  *
  * The move is what makes lending worth it: a program lives longer than a quiet time,
  * and with its memory in the reserved colors as well, a stream would cost it 20 to 30 % of
@@ -54,11 +56,11 @@
 #include <linux/memory_hotplug.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/mm_inline.h>
 #include <linux/mmzone.h>
 #include <linux/nodemask.h>
 #include <linux/sched.h>
 #include <linux/timer.h>
+#include <linux/vmstat.h>
 #include <linux/workqueue.h>
 
 #include "../alloc/policy.h"
@@ -141,17 +143,36 @@ static struct folio *folio_at(unsigned long pfn, unsigned long set, unsigned lon
 	return folio;
 }
 
+/**
+ * mcube_srm_is_mapped_file() - does a page belong to a file, and is its folio mapped?
+ * @page: the page, which anyone may use and free meanwhile.
+ *
+ * Takes no reference, which would get in the way of whoever splits, migrates or frees the
+ * folio.  So it reads words only, and asks no folio_test_*(), which expects that the folio
+ * stays.  The answer may be out of date; a sample has many pages.
+ *
+ * Return: true if that was so a moment ago.
+ */
+bool mcube_srm_is_mapped_file(const struct page *page)
+{
+	const struct folio *folio = page_folio(page);
+	unsigned long flags = READ_ONCE(folio->flags);
+
+	if ((flags & (BIT(PG_lru) | BIT(PG_swapbacked))) != BIT(PG_lru) ||
+	    (unsigned long)READ_ONCE(folio->mapping) & PAGE_MAPPING_FLAGS)
+		return false;
+	return atomic_read(flags & BIT(PG_head) ? &folio->_large_mapcount :
+						  &folio->_mapcount) >= 0;
+}
+
 static void look(struct mcube_lend_sample *s, const struct mcube_dim *dim, unsigned long pfn)
 {
 	bool reserved = mcube_reserve_has(mcube_dim_value(dim, pfn));
-	struct folio *folio = folio_at(pfn, 0, BIT(PG_swapbacked));
+	struct page *page = pfn_to_online_page(pfn);
 
 	s->nr[reserved]++;
-	if (!folio)
-		return;
-	if (folio_is_file_lru(folio) && !folio_test_anon(folio) && folio_mapped(folio))
+	if (page && mcube_srm_is_mapped_file(page))
 		s->mapped[reserved]++;
-	folio_put(folio);
 }
 
 static unsigned long all_frames(void)
@@ -185,6 +206,7 @@ static bool streams_are_mapped(const struct mcube_dim *dim)
 			cond_resched();
 		}
 	}
+	mcube_srm_count(MCUBE_SRM_SAMPLED, s.nr[0] + s.nr[1]);
 	return mcube_lend_mapped(&s, per);
 }
 
@@ -222,9 +244,14 @@ static void tick_work_fn(struct work_struct *work)
 {
 	unsigned int after = seconds_to_lend();
 	struct mcube_map_info info;
-	bool mapped = false;
+	bool looks, mapped = false;
 
-	if (after && mcube_reserve_nr()) {
+	mcube_policy_lock();
+	looks = mcube_policy_enabled(policy) && mcube_reserve_nr() &&
+		mcube_lend_looks(&known, pages_of_streams(),
+				 global_node_page_state(NR_FILE_MAPPED), after);
+	mcube_policy_unlock();
+	if (looks) {
 		mcube_map_info(&info);
 		mapped = streams_are_mapped(&info.map.color);
 	}

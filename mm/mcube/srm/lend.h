@@ -19,14 +19,23 @@
 /* So few frames of a sample say nothing. */
 #define MCUBE_LEND_SAMPLE_MIN	8U
 
+/* Ticks that look at frames after mapped pages have come, as one sample may miss them. */
+#define MCUBE_LEND_LOOKS	8U
+
 /**
  * struct mcube_lend - what is known of the streams of the last seconds
  * @pages: pages of files up to now; the caller's count.
  * @quiet: seconds in a row without a stream.
+ * @mapped: mapped pages of files, the least since frames were to be looked at last.
+ * @looks: ticks that look at frames yet, while colors are lent.
+ * @lent: what the last tick said.
  */
 struct mcube_lend {
 	unsigned long pages;
 	unsigned int quiet;
+	unsigned long mapped;
+	unsigned int looks;
+	bool lent;
 };
 
 /**
@@ -48,6 +57,9 @@ static inline void mcube_lend_init(struct mcube_lend *l, unsigned long pages)
 {
 	l->pages = pages;
 	l->quiet = UINT_MAX;
+	l->mapped = ULONG_MAX;
+	l->looks = MCUBE_LEND_LOOKS;
+	l->lent = true;
 }
 
 /**
@@ -95,6 +107,37 @@ static inline bool mcube_lend_streams(const struct mcube_lend *l, unsigned long 
 }
 
 /**
+ * mcube_lend_looks() - does a tick need a sample of page frames?
+ * @l: what is known; updated.
+ * @pages: pages of files up to now.
+ * @mapped: mapped pages of files now.
+ * @after: as for mcube_lend_tick().
+ *
+ * Not while the counts say all: while something streams by calls, before the colors could
+ * be lent, and while they are lent and MCUBE_LEND_STREAM pages have not been mapped anew.
+ *
+ * Return: true if the tick shall ask mcube_lend_mapped().
+ */
+static inline bool mcube_lend_looks(struct mcube_lend *l, unsigned long pages,
+				    unsigned long mapped, unsigned int after)
+{
+	if (mapped < l->mapped)
+		l->mapped = mapped;
+	if (mapped - l->mapped >= MCUBE_LEND_STREAM) {
+		l->mapped = mapped;
+		l->looks = MCUBE_LEND_LOOKS;
+	}
+	if (!after || mcube_lend_streams(l, pages))
+		return false;
+	if (!l->lent)
+		return l->quiet >= after - 1;
+	if (!l->looks)
+		return false;
+	l->looks--;
+	return true;
+}
+
+/**
  * mcube_lend_tick() - a second has passed, or less if something streams
  * @l: what is known; updated.
  * @pages: pages of files up to now.
@@ -111,7 +154,10 @@ static inline bool mcube_lend_tick(struct mcube_lend *l, unsigned long pages, bo
 	else if (l->quiet < UINT_MAX)
 		l->quiet++;
 	WRITE_ONCE(l->pages, pages);
-	return after && l->quiet >= after;
+	if (!l->lent)
+		l->looks = MCUBE_LEND_LOOKS;
+	l->lent = after && l->quiet >= after;
+	return l->lent;
 }
 
 #endif /* _MM_MCUBE_SRM_LEND_H */

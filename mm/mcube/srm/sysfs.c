@@ -255,6 +255,7 @@ MCUBE_NUMBER_ATTR(hopped, "%lu",
 		  mcube_srm_stat(MCUBE_SRM_HOPPED) + mcube_reserve_hopped());
 MCUBE_NUMBER_ATTR(uncovered, "%lu", mcube_srm_stat(MCUBE_SRM_UNCOVERED));
 MCUBE_NUMBER_ATTR(vacated, "%lu", mcube_srm_stat(MCUBE_SRM_VACATED));
+MCUBE_NUMBER_ATTR(sampled, "%lu", mcube_srm_stat(MCUBE_SRM_SAMPLED));
 MCUBE_NUMBER_ATTR(lent, "%d", mcube_srm_enabled() && mcube_reserve_lent());
 
 static struct attribute *stat_attrs[] = {
@@ -267,6 +268,7 @@ static struct attribute *stat_attrs[] = {
 	&hopped_attr.attr,
 	&uncovered_attr.attr,
 	&vacated_attr.attr,
+	&sampled_attr.attr,
 	&lent_attr.attr,
 	NULL,
 };

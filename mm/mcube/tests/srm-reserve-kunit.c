@@ -7,6 +7,7 @@
  * There is one partition of reserved colors for all policies.  With a made-up
  * policy beside SRM-buffer, the color groups of files follow the partition; and
  * the partition tells how many of its frames are free.  Memory hops over the other colors.
+ * The sample that looks for mapped streams takes no reference.
  */
 
 #include <kunit/test.h>
@@ -24,6 +25,7 @@
 #include "../alloc/color_stat.h"
 #include "../alloc/internal.h"
 #include "../alloc/policy.h"
+#include "../srm/internal.h"
 #include "../srm/segment.h"
 #include "srm-fixture.h"
 
@@ -223,10 +225,52 @@ static void memory_hops_over_the_colors(struct kunit *test)
 	hop_from(test, 8);
 }
 
+/* A folio whose count is 0 is frozen or being freed: no reference can be had, nor is needed. */
+static void a_sample_takes_no_reference(struct kunit *test)
+{
+	static const struct {
+		unsigned long flags, mapping;
+		int mapcount;
+		bool yes;
+	} small[] = {
+		{ BIT(PG_lru), 0, 0, true },
+		{ BIT(PG_lru) | BIT(PG_active), 0, 5, true },
+		{ BIT(PG_lru), 0, -1, false },
+		{ 0, 0, 0, false },
+		{ BIT(PG_lru), PAGE_MAPPING_ANON, 0, false },
+		{ BIT(PG_lru) | BIT(PG_swapbacked), 0, 0, false },
+	};
+	struct page *page = kunit_kcalloc(test, 4, sizeof(*page), GFP_KERNEL);
+	struct folio *folio = (struct folio *)page;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	for (i = 0; i < ARRAY_SIZE(small); i++) {
+		page->flags = small[i].flags;
+		page->mapping = (void *)(0x1000 | small[i].mapping);
+		atomic_set(&page->_mapcount, small[i].mapcount);
+		KUNIT_EXPECT_EQ(test, mcube_srm_is_mapped_file(page), small[i].yes);
+	}
+	/* A large folio is asked by its head, whichever of its pages is mapped. */
+	page->flags = BIT(PG_lru) | BIT(PG_head);
+	page->mapping = (void *)0x1000;
+	atomic_set(&page->_mapcount, -1);
+	for (i = 1; i < 4; i++)
+		page[i].compound_head = (unsigned long)page + 1;
+	for (i = 0; i < 4; i++) {
+		atomic_set(&folio->_large_mapcount, 0);
+		KUNIT_EXPECT_TRUE(test, mcube_srm_is_mapped_file(page + i));
+		atomic_set(&folio->_large_mapcount, -1);
+		KUNIT_EXPECT_FALSE(test, mcube_srm_is_mapped_file(page + i));
+	}
+	KUNIT_EXPECT_EQ(test, page_ref_count(page), 0);
+}
+
 static struct kunit_case reserve_cases[] = {
 	KUNIT_CASE(reserved_groups_follow_the_partition),
 	KUNIT_CASE(partition_says_how_full_it_is),
 	KUNIT_CASE(memory_hops_over_the_colors),
+	KUNIT_CASE(a_sample_takes_no_reference),
 	{}
 };
 

@@ -31,6 +31,7 @@ MEANING = {
         "hopped": "pages placed one color after the other",
         "uncovered": "folios of the page cache that were not placed",
         "vacated": "pages of memory moved out of the reserved colors",
+        "sampled": "page frames looked at to find mapped streams",
         "lent": "1: memory has the reserved colors as well, now",
     },
     "rocs": rocs_report.COUNTERS,

@@ -73,6 +73,66 @@ TEST(never)
 	EXPECT_FALSE(mcube_lend_tick(&l, 0, true, AFTER));
 }
 
+/* One second: does the tick look at frames, and lend? */
+static bool second(struct mcube_lend *l, unsigned long pages, unsigned long mapped,
+		   bool found, unsigned int *looks)
+{
+	bool look = mcube_lend_looks(l, pages, mapped, AFTER);
+
+	*looks += look;
+	return mcube_lend_tick(l, pages, look && found, AFTER);
+}
+
+TEST(an_idle_machine_looks_at_nothing)
+{
+	unsigned long pages = 0;
+	unsigned int i, looks = 0;
+	struct mcube_lend l;
+
+	mcube_lend_init(&l, pages);
+	for (i = 0; i < 3600; i++)
+		EXPECT_TRUE(second(&l, pages, 5000 + i % 100, false, &looks));
+	EXPECT_EQ(looks, MCUBE_LEND_LOOKS);
+	/* A stream by calls says all: there is no need to look before it ends. */
+	for (i = looks = 0; i < 3600; i++)
+		EXPECT_FALSE(second(&l, pages += MCUBE_LEND_STREAM, 5000, false, &looks));
+	EXPECT_EQ(looks, 0);
+	for (i = 1; i < AFTER; i++)
+		EXPECT_FALSE(second(&l, pages, 5000, false, &looks));
+	EXPECT_EQ(looks, 0);
+	for (i = 0; i < 3600; i++)
+		EXPECT_TRUE(second(&l, pages, 5000, false, &looks));
+	EXPECT_EQ(looks, 1 + MCUBE_LEND_LOOKS);
+}
+
+TEST(mapped_pages_that_come_are_looked_at)
+{
+	unsigned int i, looks = 0;
+	struct mcube_lend l;
+
+	mcube_lend_init(&l, 0);
+	for (i = 0; i < 100; i++)
+		second(&l, 0, 5000, false, &looks);
+	/* They come slowly, after others have gone; and the first samples miss them. */
+	second(&l, 0, 2000, false, &looks);
+	for (i = looks = 0; !looks; i++)
+		EXPECT_TRUE(second(&l, 0, 2000 + 100 * i, false, &looks));
+	EXPECT_EQ(i, MCUBE_LEND_STREAM / 100 + 2);
+	for (i = 1; i < MCUBE_LEND_LOOKS - 1; i++)
+		EXPECT_TRUE(second(&l, 0, 4000, false, &looks));
+	EXPECT_FALSE(second(&l, 0, 4000, true, &looks));
+	/* While they stay, the colors are reserved, at one look for the time of quiet. */
+	for (i = looks = 0; i < 100 * AFTER; i++)
+		EXPECT_FALSE(second(&l, 0, 4000, true, &looks));
+	EXPECT_EQ(looks, 100);
+	/* A shorter time does not lend them unseen. */
+	for (i = 1; i < AFTER - 1; i++)
+		second(&l, 0, 4000, true, &looks);
+	EXPECT_TRUE(mcube_lend_looks(&l, 0, 4000, 1));
+	EXPECT_FALSE(mcube_lend_tick(&l, 0, true, 1));
+	EXPECT_FALSE(mcube_lend_looks(&l, 0, 4000, 0));
+}
+
 /*
  * Sample memory of @frames frames, @share sixteenths of which are reserved, at the rates of
  * mapped files given.

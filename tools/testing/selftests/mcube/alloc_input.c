@@ -255,6 +255,7 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		STAT_RELEASED, STAT_BROKEN_UP,
 		"tl", "vm_hop", "reserve", "lend", SRM_REUSE, SRM_RECLAIM,
 		"file_pages", "task_pages", "missed", "hopped", "vacated", "lent",
+		"sampled",
 		STAT_SEGMENTS, STAT_RECLAIMED, STAT_RECOLORED,
 		UBM_MIN_RUN, "guard", "noted", "added", "held", "proposed",
 		"guarded", "domains", "no_memory",

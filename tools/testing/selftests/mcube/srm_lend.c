@@ -178,6 +178,48 @@ TEST_F_TIMEOUT(srm_lend, mapped_streams, 120)
 	EXPECT_TRUE(becomes("lent", 1));
 }
 
+/* Frames have not been looked at for three seconds. */
+static bool looks_at_nothing(void)
+{
+	long sampled = srm_stat("sampled");
+	int i;
+
+	for (i = 0; i < 60; i++) {
+		sleep(3);
+		if (srm_stat("sampled") == sampled)
+			return true;
+		sampled = srm_stat("sampled");
+	}
+	return false;
+}
+
+/*
+ * While nothing streams and nothing is mapped, frames are left alone.  A file that was cached
+ * long before is found when it is mapped.
+ */
+TEST_F_TIMEOUT(srm_lend, idle_memory_is_left_alone, 240)
+{
+	int fd = open(self->setup.file, O_RDONLY);
+	long sampled;
+	char *p;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, srm_read_file(self->setup.file, SRM_PAGES_MAX));
+	EXPECT_TRUE(becomes("lent", 0));
+	EXPECT_TRUE(becomes("lent", 1));
+	EXPECT_TRUE(looks_at_nothing());
+	sampled = srm_stat("sampled");
+	ASSERT_LT(0, sampled);
+	p = mmap(NULL, SRM_PAGES_MAX * PAGE_SIZE_, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_TRUE(becomes("lent", 0));
+	EXPECT_LT(sampled, srm_stat("sampled"));
+	munmap(p, SRM_PAGES_MAX * PAGE_SIZE_);
+	close(fd);
+	EXPECT_TRUE(becomes("lent", 1));
+	EXPECT_TRUE(looks_at_nothing());
+}
+
 TEST_F_TIMEOUT(srm_lend, never, 120)
 {
 	EXPECT_EQ(1, srm_stat("lent"));
