@@ -221,12 +221,6 @@ static void balance(struct mcube_ubm_core *core)
 			      BALANCE_PART * QUIET_CACHES - 1) / (BALANCE_PART * QUIET_CACHES);
 }
 
-/* Fingerprint of a page; must not follow from the hash that samples it. */
-static u32 print(u32 hash, u32 page)
-{
-	return mcube_ubm_hash_64(((u64)hash << 32 | page) ^ GOLDEN_RATIO_64);
-}
-
 /*
  * Are pages of sequences used again while plain LRU has them?  A file that is read
  * whole looks like a sequence at first, also in a program that reads some of its
@@ -306,7 +300,7 @@ static void sample(struct mcube_ubm_core *core, const struct mcube_ubm_refs *ref
 	unsigned int region;
 
 	for (; (page = mcube_ubm_next_sampled(hash, page, end, core->lru.shift)) < end; page++) {
-		region = mcube_ubm_ghost_ref(&core->lru, print(hash, page));
+		region = mcube_ubm_ghost_ref(&core->lru, mcube_ubm_print(hash, page));
 		if (region >= MCUBE_UBM_REGIONS)
 			core->lru_missed += 1ULL << core->lru.shift;
 		else
@@ -318,7 +312,7 @@ static void sample(struct mcube_ubm_core *core, const struct mcube_ubm_refs *ref
 		else if (passes == 2 && region < MCUBE_UBM_REGIONS)
 			core->returned++;
 		if (other)
-			mcube_ubm_ghost_ref(&core->other, print(hash, page));
+			mcube_ubm_ghost_ref(&core->other, mcube_ubm_print(hash, page));
 	}
 }
 
@@ -549,6 +543,6 @@ void mcube_ubm_core_missed(struct mcube_ubm_core *core, u32 hash, u32 first,
 
 	core->missed += nr;
 	for (; (page = mcube_ubm_next_sampled(hash, page, end, core->lru.shift)) < end; page++)
-		if (mcube_ubm_ghost_load(&core->lru, print(hash, page)))
+		if (mcube_ubm_ghost_load(&core->lru, mcube_ubm_print(hash, page)))
 			mcube_ubm_guard_lose(&core->guard);
 }

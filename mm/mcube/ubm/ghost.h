@@ -39,7 +39,7 @@
  */
 static inline u32 mcube_ubm_unsampled(u32 hash, u32 page, unsigned int shift)
 {
-	const u32 place = mcube_ubm_hash_64((u64)hash << 32 | page >> MCUBE_UBM_BLOCK_SHIFT);
+	const u32 place = mcube_ubm_place(hash, page >> MCUBE_UBM_BLOCK_SHIFT);
 	const u32 blocks = (1U << shift >> min_t(u32, shift, MCUBE_UBM_BLOCK_SHIFT)) - 1;
 	const u32 within = (1U << min_t(u32, shift, MCUBE_UBM_BLOCK_SHIFT)) - 1;
 

@@ -177,6 +177,37 @@ static inline struct mcube_ubm_key mcube_ubm_key_of(const struct inode *inode)
 	};
 }
 
+/*
+ * struct address_space::mcube_ubm has the hash of the file in its upper half, once the hash was
+ * computed, and in its lowest bits how few pages are noted if the file is read at random.
+ */
+#define MCUBE_UBM_SHIFT		31U
+#define MCUBE_UBM_HASHED	32U
+
+static inline u64 mcube_ubm_word(u32 hash, u32 shift)
+{
+	return (u64)hash << 32 | MCUBE_UBM_HASHED | shift;
+}
+
+/**
+ * mcube_ubm_hash_of() - hash of a file, computed once while its inode is in memory
+ * @mapping: page cache of the file.
+ * @key: mcube_ubm_key_of() the file.
+ *
+ * Return: the hash.
+ */
+static inline u32 mcube_ubm_hash_of(struct address_space *mapping,
+				    const struct mcube_ubm_key *key)
+{
+	u64 word = READ_ONCE(mapping->mcube_ubm);
+
+	if (!word) {
+		word = mcube_ubm_word(mcube_ubm_hash(key), 0);
+		WRITE_ONCE(mapping->mcube_ubm, word);
+	}
+	return word >> 32;
+}
+
 /* control.c */
 int mcube_ubm_enable(bool on);
 bool mcube_ubm_enabled(void);

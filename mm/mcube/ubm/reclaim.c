@@ -94,7 +94,7 @@ static u64 all_held(const struct mcube_ubm_domain *d)
  * Without the lock: runs are read while they change.  Then a folio may stay that
  * could go, or go that could stay, as it is with every mark on an LRU list.
  */
-static bool is_held(const struct mcube_ubm_domain *d, const struct inode *inode,
+static bool is_held(const struct mcube_ubm_domain *d, struct address_space *mapping,
 		    pgoff_t index)
 {
 	struct mcube_ubm_key key;
@@ -102,8 +102,8 @@ static bool is_held(const struct mcube_ubm_domain *d, const struct inode *inode,
 
 	if (!all_held(d) || index >= MCUBE_UBM_NO_PREV)
 		return false;
-	key = mcube_ubm_key_of(inode);
-	hash = mcube_ubm_hash(&key);
+	key = mcube_ubm_key_of(mapping->host);
+	hash = mcube_ubm_hash_of(mapping, &key);
 	/* A wrong answer now and then does no harm, see above. */
 	return data_race(mcube_ubm_core_held(d->core, &key, hash, index));
 }
@@ -172,14 +172,12 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 {
 	const unsigned long now = jiffies;
 	struct mcube_ubm_domain *d;
-	struct inode *inode;
 	bool held = false;
 
 	if (folio_test_anon(folio) || folio_test_swapbacked(folio) ||
 	    !folio->mapping)
 		return false;
-	inode = folio->mapping->host;
-	if (!S_ISREG(inode->i_mode))
+	if (!S_ISREG(folio->mapping->host->i_mode))
 		return false;
 	rcu_read_lock();
 	d = mcube_ubm_domain_of(folio);
@@ -190,7 +188,7 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 			WRITE_ONCE(d->reclaimed, now);
 		if (READ_ONCE(d->quiet))
 			WRITE_ONCE(d->quiet, 0);
-		if (!is_held(d, inode, folio->index)) {
+		if (!is_held(d, folio->mapping, folio->index)) {
 			if (READ_ONCE(d->row))
 				WRITE_ONCE(d->row, 0);
 		} else {

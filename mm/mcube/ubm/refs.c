@@ -130,15 +130,6 @@ static void tell(struct mcube_ubm_domain *d, const struct mcube_ubm_refs *refs,
 }
 
 /*
- * The word in the page cache of a file that is read at random: hash of the file,
- * and how few of its pages are sampled; 0 if all are noted.
- */
-static u64 word_of(u32 hash, u32 shift)
-{
-	return shift ? (u64)hash << 32 | shift : 0;
-}
-
-/*
  * Is a read left out?  A reader that goes on is always noted.  Reads beyond the block of
  * the first page are too long to matter; the core looks at all their pages.  Inline, so
  * that __mcube_ubm_read() is a leaf.
@@ -149,8 +140,8 @@ static __always_inline bool left_out(const struct address_space *mapping, loff_t
 	u64 word = READ_ONCE(mapping->mcube_ubm);
 	pgoff_t first = pos >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
 
-	return word && pos != prev && !((first ^ last) >> MCUBE_UBM_BLOCK_SHIFT) &&
-	       mcube_ubm_unsampled(word >> 32, first, word & 31) > last - first;
+	return word & MCUBE_UBM_SHIFT && pos != prev && !((first ^ last) >> MCUBE_UBM_BLOCK_SHIFT) &&
+	       mcube_ubm_unsampled(word >> 32, first, word & MCUBE_UBM_SHIFT) > last - first;
 }
 
 /* Does the domain of a folio want to know of references? */
@@ -208,7 +199,7 @@ static void hand_over(struct mcube_ubm_domain *d, struct address_space *mapping,
 		tell(d, &part, away, &v);
 		if (away)
 			continue;
-		word = word_of(row->hash, v.shift);
+		word = mcube_ubm_word(row->hash, v.shift);
 		if (READ_ONCE(mapping->mcube_ubm) != word)
 			WRITE_ONCE(mapping->mcube_ubm, word);
 		for (i = 0; i < v.nr_propose; i++)
@@ -232,7 +223,7 @@ static void note(struct address_space *mapping, struct folio *folio,
 	d = mcube_ubm_domain_of(folio);
 	if (d && !mcube_ubm_domain_idle(d)) {
 		new->key = mcube_ubm_key_of(inode);
-		new->hash = mcube_ubm_hash(&new->key);
+		new->hash = mcube_ubm_hash_of(mapping, &new->key);
 		nr = collect(d, new, done);
 		for (i = 0; i < nr; i++)
 			hand_over(d, mapping, &done[i], !same_file(&done[i], new), &hand);
@@ -341,7 +332,7 @@ void __mcube_ubm_added(struct address_space *mapping, struct folio *folio)
 	if (d && !mcube_ubm_domain_idle(d)) {
 		mcube_ubm_count(MCUBE_UBM_ADDED, pages);
 		key = mcube_ubm_key_of(mapping->host);
-		hash = mcube_ubm_hash(&key);
+		hash = mcube_ubm_hash_of(mapping, &key);
 		if (mcube_ubm_next_sampled(hash, folio->index, next,
 					   READ_ONCE(d->core->lru.shift)) < next) {
 			for (at = 0; at < pages; at += PART) {

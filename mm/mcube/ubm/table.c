@@ -48,7 +48,7 @@
 /* Runs that a note may need. */
 #define RUNS_SPARE	(2 * MCUBE_UBM_STEPS)
 
-u64 mcube_ubm_secret;
+hsiphash_key_t mcube_ubm_secret;
 
 static u32 runs_for(u32 size)
 {

@@ -34,8 +34,7 @@ struct mcube_ubm_key {
  */
 static inline u32 mcube_ubm_hash(const struct mcube_ubm_key *key)
 {
-	return mcube_ubm_hash_64(key->ino * 0x9e3779b97f4a7c15ULL ^
-				 ((u64)key->dev << 32 | key->gen));
+	return hsiphash_4u32(key->ino, key->ino >> 32, key->dev, key->gen, &mcube_ubm_secret);
 }
 
 /**

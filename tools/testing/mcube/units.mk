@@ -38,7 +38,8 @@ PURE	:= $(addprefix mm/mcube/,map/map.c map/parse.c map/cpuid.c alloc/bins.c		\
 LIB	:= bitmap.c ctype.c find_bit.c hweight.c vsprintf.c
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-INCLUDE	:= -I$(UNITS)/shim -isystem $(KERNEL)/tools/include
+INCLUDE	:= -I$(UNITS)/shim -isystem $(KERNEL)/tools/include				\
+	-DKERNEL_SIPHASH_H='"$(KERNEL)/include/linux/siphash.h"'
 CFLAGS	:= -std=gnu11 -O2 -g -fno-strict-aliasing -fwrapv -fno-omit-frame-pointer	\
 	$(SANITIZE) -DCONFIG_DEBUG_LIST -MMD -MP
 STRICT	:= -Wall -Wextra -Werror -Wno-unused-parameter
@@ -46,13 +47,17 @@ TEST_INCLUDE := -I$(UNITS) -isystem $(dir $(HARNESS)) \
 	-I$(TOP)/mm/mcube -I$(TOP)/drivers/mcube
 
 PURE_OBJS := $(addprefix $(O)/,$(PURE:.c=.o))
-SHIM_OBJS := $(addprefix $(O)/tools/lib/,$(LIB:.c=.o)) $(O)/shim/shim.o
+SHIM_OBJS := $(addprefix $(O)/tools/lib/,$(LIB:.c=.o)) $(O)/lib/siphash.o $(O)/shim/shim.o
 
 $(PURE_OBJS): $(O)/%.o: $(TOP)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(STRICT) $(INCLUDE) -c -o $@ $<
 
 $(O)/tools/lib/%.o: $(KERNEL)/tools/lib/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Wall $(INCLUDE) -c -o $@ $<
+
+$(O)/lib/%.o: $(KERNEL)/lib/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Wall $(INCLUDE) -c -o $@ $<
 

@@ -161,7 +161,7 @@ static void parse(struct request *r, int argc, char **argv)
 			r->seed = parse_number(optarg);
 			break;
 		case 'x':
-			mcube_ubm_secret = parse_number(optarg);
+			mcube_ubm_secret.key[0] = parse_number(optarg);
 			break;
 		case 'j':
 			r->json = true;
