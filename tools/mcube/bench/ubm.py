@@ -88,7 +88,7 @@ def covered(rows, engine):
 
 
 def summarize(rows):
-    """Summary: for the best engine, and with _kernel for the units of the kernel."""
+    """Summary: with _kernel by the rules of the kernel, and for an engine that it has not."""
     out = {}
     plain = mine(rows, control="")
     for suffix, engine in OURS.items():
@@ -154,12 +154,15 @@ def show(rows, summary):
                                                           engine=e)))) for e in ENGINES)]
                 for n in some], 1, "  ")
     print()
-    for key, least in TARGETS.items():
-        if key in summary:
-            print(f"  {key} {summary[key]:.4f}, target {least}: "
-                  f"{lab.verdict(least, summary[key])}")
-    print(f"  worst_harm {summary['worst_harm']:.4f}, target {HARM}: "
-          f"{lab.verdict(summary['worst_harm'], HARM)}")
+    for suffix, engine in (("_kernel", "ubm, the rules of the kernel"),
+                           ("", "ubm-due, which the kernel has not")):
+        print(f"  {engine}:")
+        for key, least in TARGETS.items():
+            if key + suffix in summary:
+                got = summary[key + suffix]
+                print(f"    {key} {got:.4f}, target {least}: {lab.verdict(least, got)}")
+        harm = summary[f"worst_harm{suffix}"]
+        print(f"    worst_harm {harm:.4f}, target {HARM}: {lab.verdict(harm, HARM)}")
 
 
 def draw(rows):

@@ -428,10 +428,16 @@ def ubm(data):
             for e in engines}
 
     heads = {e: e for e in engines}
-    out = ["Counts of a replay in user space; exact. *ubm* is made of the pure units that the "
-           "kernel has, with\nLRU for pages of no run. *ubm-due* ranks single pages by due time; "
-           "the kernel does not use it.",
-           pairs(plain(data["summary"]))]
+    kernel = {k.removesuffix("_kernel"): v for k, v in data["summary"].items()
+              if k.endswith("_kernel")}
+    other = {k: v for k, v in data["summary"].items() if not k.endswith("_kernel")}
+    out = ["Counts of a replay in user space; exact. *ubm* has the rules of the kernel: it is made "
+           "of the pure\nunits that the kernel has, with LRU for pages of no run. Its gains over "
+           "LRU:",
+           pairs(plain(kernel)),
+           "*ubm-due* ranks single pages by due time. The kernel has no such engine: these figures "
+           "say what\nthe idea can give, and nothing of UBM in the kernel.",
+           pairs(plain(other))]
     if paper:
         controls = list(dict.fromkeys(r["control"] for r in data["rows"]))
         out += ["The traces of the UBM paper: mean gain over LRU of the 13 sizes, in percent. "
@@ -619,7 +625,7 @@ DOCUMENTS = {
     "results-srm.rst": ("Results of SRM-buffer",
                         ["srm", *(f"srm:{part}" for part in SRM_PARTS), "drawn"]),
     "results-rocs.rst": ("Results of ROCS", ["rocs"]),
-    "results-ubm.rst": ("Results of UBM", ["ubm", "ubm-kernel"]),
+    "results-ubm.rst": ("Results of UBM", ["ubm-kernel", "ubm"]),
     "results-setcache.rst": ("Results of page sets",
                              [f"setcache:{part}" for part in SETCACHE_PARTS]),
 }
