@@ -18,9 +18,15 @@
  * A domain is made when its cgroup reclaims for the first time.  Reclaim must not
  * allocate, so it leaves the id of the cgroup in a slot, and a work item does the
  * rest; if the slot is taken, a later scan asks again.  A cgroup whose domain finds no
- * memory waits a second, and lets others ask meanwhile.  The state is charged to
+ * memory, or whose page cache is too small for a domain, waits a second: the time when it
+ * may ask again stands in the place of the domain.  The state is charged to
  * the parent of the cgroup, as struct mem_cgroup itself is, so that it takes
  * nothing of the limit that the cgroup reclaims for.
+ *
+ * A domain goes when nothing was noted in it for STALE: its cgroup does not reclaim, or
+ * reads no files.  If reclaim came by all the same, it would ask for a domain at once,
+ * and the cgroup waits for as long again.  When memory is short a shrinker takes domains
+ * that noted nothing for MCUBE_UBM_IDLE.
  *
  * A domain is as large as its page cache was then.  A cgroup may have reclaimed for
  * the first time while nearly all of its memory was anonymous, or its limit may be
@@ -45,6 +51,7 @@
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -58,6 +65,12 @@
 
 /* After a failure, no domain is made for the memory cgroup for so long. */
 #define RETRY_DELAY	HZ
+
+/* A domain in which nothing was noted for so long is removed. */
+#define STALE		(4 * MCUBE_UBM_IDLE)
+
+/* Pages of a cache for which the smallest domain is not too large: it is 16 pages. */
+#define CAPACITY_MIN	256
 
 /* Memory cgroups that may ask for a domain at the same time. */
 #define REQUESTS	64
@@ -82,24 +95,13 @@ static u64 made;
 /* The domain of a system without memory cgroups. */
 struct mcube_ubm_domain __rcu *mcube_ubm_whole_system;
 
-/**
- * struct request - a memory cgroup that reclaims and has no domain
- * @wanted: its id; 0 for none.
- * @failed: id of a memory cgroup for which there was no memory, 0 for none.
- * @not_before: when it may ask again, in jiffies.
- */
-struct request {
-	atomic_t wanted;
-	int failed;
-	unsigned long not_before;
-};
-
-/* By id, so that memory cgroups rarely wait for each other. */
-static struct request requests[REQUESTS];
+/* Ids of memory cgroups that want a domain, in slots by id; 0 for none. */
+static atomic_t wanted[REQUESTS];
 
 static void make_wanted(struct work_struct *work);
 
-static DECLARE_WORK(make_work, make_wanted);
+/* Makes domains at once, and looks for stale domains now and then while there are any. */
+static DECLARE_DEFERRABLE_WORK(make_work, make_wanted);
 
 static struct mcube_ubm_domain __rcu **place_of(struct mem_cgroup *memcg)
 {
@@ -180,7 +182,7 @@ void mcube_ubm_domain_resized(struct mcube_ubm_domain *d, unsigned long capacity
 	WRITE_ONCE(d->quantum, clamp(capacity / 64, QUANTUM_MIN, QUANTUM_MAX));
 	if (!d->outgrown && mcube_ubm_core_bytes(capacity) / OUTGROWN > d->bytes) {
 		WRITE_ONCE(d->outgrown, true);
-		queue_work(system_unbound_wq, &make_work);
+		mod_delayed_work(system_unbound_wq, &make_work, 0);
 	}
 }
 
@@ -197,11 +199,11 @@ static void free_by_rcu(struct rcu_head *rcu)
 }
 
 /* With default settings, as mcube_ubm_domains_lock is not held: the caller tunes. */
-static struct mcube_ubm_domain *alloc_domain(struct mem_cgroup *memcg)
+static struct mcube_ubm_domain *alloc_domain(struct mem_cgroup *memcg,
+					     unsigned long capacity)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
 	static const struct mcube_ubm_tuning untuned = MCUBE_UBM_TUNING_DEFAULT;
-	unsigned long capacity = mcube_ubm_domain_capacity(memcg);
 	size_t bytes = mcube_ubm_core_bytes(capacity);
 	struct mem_cgroup *payer = memcg ? parent_mem_cgroup(memcg) : NULL;
 	struct mem_cgroup *before = set_active_memcg(payer);
@@ -220,6 +222,7 @@ static struct mcube_ubm_domain *alloc_domain(struct mem_cgroup *memcg)
 	spin_lock_init(&d->lock);
 	d->memcg = memcg;
 	d->reclaimed = jiffies;
+	d->noted = jiffies;
 	d->bytes = bytes;
 	mcube_ubm_core_init(d->core, capacity, &untuned);
 	mcube_ubm_domain_resized(d, capacity);
@@ -235,20 +238,40 @@ static void remove_domain(struct mcube_ubm_domain *d)
 	call_rcu(&d->rcu, free_by_rcu);
 }
 
-/* The caller holds a reference of @memcg. */
-static int make_domain(struct mem_cgroup *memcg)
+static bool has_domain(struct mem_cgroup *memcg)
 {
-	struct mcube_ubm_domain *d = alloc_domain(memcg);
+	return mcube_ubm_is_domain(rcu_access_pointer(*place_of(memcg)));
+}
 
-	if (!d)
-		return -ENOMEM;
+/* The memory cgroup, which has no domain, wants none for @delay. */
+static void put_off(struct mem_cgroup *memcg, unsigned long delay)
+{
+	lockdep_assert_held(&mcube_ubm_domains_lock);
+	RCU_INIT_POINTER(*place_of(memcg), (struct mcube_ubm_domain *)((jiffies + delay) | 1));
+}
+
+/* The caller holds a reference of @memcg. */
+static void make_domain(struct mem_cgroup *memcg)
+{
+	unsigned long capacity = mcube_ubm_domain_capacity(memcg);
+	struct mcube_ubm_domain *d = NULL;
+
+	if (capacity >= CAPACITY_MIN) {
+		d = alloc_domain(memcg, capacity);
+		mcube_ubm_count(MCUBE_UBM_NO_MEMORY, !d);
+	}
 	mutex_lock(&mcube_ubm_domains_lock);
+	if (!d) {
+		if (!has_domain(memcg))
+			put_off(memcg, RETRY_DELAY);
+		mutex_unlock(&mcube_ubm_domains_lock);
+		return;
+	}
 	/* A dying cgroup may have been told to remove its domain already. */
-	if (!open || (memcg && css_is_dying(&memcg->css)) ||
-	    rcu_access_pointer(*place_of(memcg))) {
+	if (!open || (memcg && css_is_dying(&memcg->css)) || has_domain(memcg)) {
 		mutex_unlock(&mcube_ubm_domains_lock);
 		free_now(d);
-		return 0;
+		return;
 	}
 	mcube_ubm_core_tune(d->core, &mcube_ubm_tuning);
 	d->serial = ++made;
@@ -257,14 +280,11 @@ static int make_domain(struct mem_cgroup *memcg)
 	static_branch_deferred_inc(&mcube_ubm_refs_key);
 	mutex_unlock(&mcube_ubm_domains_lock);
 	mcube_ubm_count(MCUBE_UBM_DOMAINS, 1);
-	return 0;
 }
 
-/* Return: false if there is no memory for the domain. */
-static bool make_for(int id)
+static void make_for(int id)
 {
 	struct mem_cgroup *memcg = NULL;
-	int ret = 0;
 
 	if (id > 0) {
 		rcu_read_lock();
@@ -274,13 +294,27 @@ static bool make_for(int id)
 		rcu_read_unlock();
 	}
 	if (memcg || id == WHOLE_SYSTEM)
-		ret = make_domain(memcg);
+		make_domain(memcg);
 	if (memcg)
 		css_put(&memcg->css);
-	return !ret;
 }
 
-static void remove_outgrown(void)
+static bool is_stale(const struct mcube_ubm_domain *d, unsigned long age)
+{
+	return time_after(jiffies, READ_ONCE(d->noted) + age);
+}
+
+static void remove_stale(struct mcube_ubm_domain *d)
+{
+	bool met = !time_after(jiffies, READ_ONCE(d->reclaimed) + MCUBE_UBM_IDLE);
+	struct mem_cgroup *memcg = d->memcg;
+
+	remove_domain(d);
+	if (met)
+		put_off(memcg, STALE);
+}
+
+static void remove_useless(void)
 {
 	struct mcube_ubm_domain *d, *next;
 
@@ -288,53 +322,96 @@ static void remove_outgrown(void)
 	list_for_each_entry_safe(d, next, &mcube_ubm_domains, node) {
 		if (READ_ONCE(d->outgrown))
 			remove_domain(d);
+		else if (is_stale(d, STALE))
+			remove_stale(d);
 	}
 	mutex_unlock(&mcube_ubm_domains_lock);
 }
 
 static void make_wanted(struct work_struct *work)
 {
-	struct request *request;
+	unsigned int i;
 	int id;
 
-	remove_outgrown();
-	for (request = requests; request < requests + REQUESTS; request++) {
-		id = atomic_read(&request->wanted);
+	remove_useless();
+	for (i = 0; i < REQUESTS; i++) {
+		id = atomic_read(&wanted[i]);
 		if (!id)
 			continue;
-		if (!make_for(id)) {
-			mcube_ubm_count(MCUBE_UBM_NO_MEMORY, 1);
-			WRITE_ONCE(request->not_before, jiffies + RETRY_DELAY);
-			WRITE_ONCE(request->failed, id);
-		}
-		atomic_set(&request->wanted, 0);
+		make_for(id);
+		atomic_set(&wanted[i], 0);
 	}
+	/* Nobody else adds domains. */
+	if (!list_empty(&mcube_ubm_domains))
+		queue_delayed_work(system_unbound_wq, &make_work, MCUBE_UBM_IDLE);
 }
+
+/* Pages of domains that may go; fails to look rather than to wait. */
+static unsigned long count_stale(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct mcube_ubm_domain *d;
+	unsigned long pages = 0;
+
+	if (!mutex_trylock(&mcube_ubm_domains_lock))
+		return 0;
+	list_for_each_entry(d, &mcube_ubm_domains, node)
+		if (is_stale(d, MCUBE_UBM_IDLE))
+			pages += PFN_UP(d->bytes);
+	mutex_unlock(&mcube_ubm_domains_lock);
+	return pages;
+}
+
+static unsigned long scan_stale(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct mcube_ubm_domain *d, *next;
+	unsigned long pages = 0;
+
+	if (!mutex_trylock(&mcube_ubm_domains_lock))
+		return SHRINK_STOP;
+	list_for_each_entry_safe(d, next, &mcube_ubm_domains, node) {
+		if (pages >= sc->nr_to_scan)
+			break;
+		if (!is_stale(d, MCUBE_UBM_IDLE))
+			continue;
+		pages += PFN_UP(d->bytes);
+		remove_stale(d);
+	}
+	mutex_unlock(&mcube_ubm_domains_lock);
+	return pages;
+}
+
+static int __init mcube_ubm_shrinker_init(void)
+{
+	struct shrinker *shrinker = shrinker_alloc(0, "mcube-ubm");
+
+	if (!shrinker)
+		return -ENOMEM;
+	shrinker->count_objects = count_stale;
+	shrinker->scan_objects = scan_stale;
+	shrinker_register(shrinker);
+	return 0;
+}
+late_initcall(mcube_ubm_shrinker_init);
 
 /**
  * mcube_ubm_domain_want() - a memory cgroup without a domain reclaims
- * @folio: a page-cache folio of the memory cgroup, locked.
+ * @memcg: the memory cgroup; NULL for the whole system.
  *
- * Context: reclaim; allocates nothing.
+ * Context: reclaim, RCU read section, see mcube_ubm_domains_wait(); allocates nothing.
  */
-void mcube_ubm_domain_want(struct folio *folio)
+void mcube_ubm_domain_want(struct mem_cgroup *memcg)
 {
-	struct mem_cgroup *memcg;
-	struct request *request;
+	unsigned long retry = (unsigned long)rcu_access_pointer(*place_of(memcg));
 	int id = WHOLE_SYSTEM;
+	atomic_t *slot;
 
-	rcu_read_lock();
-	memcg = folio_memcg_rcu(folio);
+	if (retry & 1 && time_before(jiffies, retry))
+		return;
 	if (memcg)
 		id = mem_cgroup_online(memcg) ? mem_cgroup_id(memcg) : 0;
-	request = &requests[(unsigned int)id % REQUESTS];
-	/* In the read section: see mcube_ubm_domains_wait(). */
-	if (id && !atomic_read(&request->wanted) &&
-	    !(READ_ONCE(request->failed) == id &&
-	      time_before(jiffies, READ_ONCE(request->not_before))) &&
-	    !atomic_cmpxchg(&request->wanted, 0, id))
-		queue_work(system_unbound_wq, &make_work);
-	rcu_read_unlock();
+	slot = &wanted[(unsigned int)id % REQUESTS];
+	if (id && !atomic_read(slot) && !atomic_cmpxchg(slot, 0, id))
+		mod_delayed_work(system_unbound_wq, &make_work, 0);
 }
 
 /* See mcube_ubm_offline(); sleeps. */
@@ -345,7 +422,7 @@ void __mcube_ubm_offline(struct mem_cgroup *memcg)
 	mutex_lock(&mcube_ubm_domains_lock);
 	d = rcu_dereference_protected(memcg->mcube_ubm,
 				      lockdep_is_held(&mcube_ubm_domains_lock));
-	if (d)
+	if (mcube_ubm_is_domain(d))
 		remove_domain(d);
 	mutex_unlock(&mcube_ubm_domains_lock);
 }
@@ -376,7 +453,15 @@ void mcube_ubm_domains_tune(const struct mcube_ubm_tuning *tuning)
  */
 void mcube_ubm_domains_open(void)
 {
+	struct mem_cgroup *memcg = NULL;
+
 	mutex_lock(&mcube_ubm_domains_lock);
+	/* What was put off is of long ago. */
+	do {
+		memcg = mem_cgroup_iter(NULL, memcg, NULL);
+		if (!has_domain(memcg))
+			RCU_INIT_POINTER(*place_of(memcg), NULL);
+	} while (memcg);
 	open = true;
 	mutex_unlock(&mcube_ubm_domains_lock);
 }
@@ -411,8 +496,8 @@ void mcube_ubm_domains_wait(void)
 	static_key_deferred_flush(&mcube_ubm_refs_key);
 	/* A task in a hook may queue the work item until the grace period ends. */
 	synchronize_rcu();
-	cancel_work_sync(&make_work);
-	/* The work item may have been canceled, and failures are of long ago. */
-	memset(requests, 0, sizeof(requests));
+	cancel_delayed_work_sync(&make_work);
+	/* The work item may have been canceled. */
+	memset(wanted, 0, sizeof(wanted));
 	rcu_barrier();
 }

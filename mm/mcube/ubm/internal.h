@@ -97,6 +97,7 @@ struct mcube_ubm_cpu {
  * @kept: pages that reclaim kept since a held loop was read last.
  * @row: those of them that reclaim came by without another folio between.
  * @looks: held folios that reclaim for other cgroups came by on MGLRU.
+ * @noted: when pages were noted last, in jiffies.
  * @quiet: pages that were noted since @reclaimed.
  * @patience: so many of these, and nothing is noted until reclaim comes by.
  * @quantum: pages that a CPU may note before it tells the core.
@@ -115,6 +116,7 @@ struct mcube_ubm_domain {
 	unsigned long reclaimed;
 	unsigned long kept;
 	unsigned long row;
+	unsigned long noted;
 	u32 looks;
 	u32 quiet;
 	u32 patience;
@@ -145,21 +147,28 @@ static inline bool mcube_ubm_domain_idle(const struct mcube_ubm_domain *d)
 	       time_after(jiffies, READ_ONCE(d->reclaimed) + MCUBE_UBM_IDLE);
 }
 
+/* In its place, and in that of a memory cgroup, an odd number says when to try again. */
 extern struct mcube_ubm_domain __rcu *mcube_ubm_whole_system;
+
+static inline bool mcube_ubm_is_domain(const struct mcube_ubm_domain *d)
+{
+	return d && !((unsigned long)d & 1);
+}
 
 /**
  * mcube_ubm_domain_of() - the domain of a folio
  * @folio: the folio, in the page cache.
  *
  * Context: RCU read section, in which the domain stays.
- * Return: the domain, or NULL if its memory cgroup has not reclaimed yet.
+ * Return: the domain, or NULL if its memory cgroup has none.
  */
 static inline struct mcube_ubm_domain *mcube_ubm_domain_of(struct folio *folio)
 {
 	struct mem_cgroup *memcg = folio_memcg_rcu(folio);
+	struct mcube_ubm_domain *d;
 
-	return memcg ? rcu_dereference(memcg->mcube_ubm) :
-		       rcu_dereference(mcube_ubm_whole_system);
+	d = memcg ? rcu_dereference(memcg->mcube_ubm) : rcu_dereference(mcube_ubm_whole_system);
+	return mcube_ubm_is_domain(d) ? d : NULL;
 }
 
 /**
@@ -222,7 +231,7 @@ u64 mcube_ubm_domain_id(const struct mcube_ubm_domain *d);
 unsigned long mcube_ubm_domain_capacity(struct mem_cgroup *memcg);
 void mcube_ubm_domain_resized(struct mcube_ubm_domain *d,
 			      unsigned long capacity);
-void mcube_ubm_domain_want(struct folio *folio);
+void mcube_ubm_domain_want(struct mem_cgroup *memcg);
 void mcube_ubm_domains_tune(const struct mcube_ubm_tuning *tuning);
 void mcube_ubm_domains_open(void);
 void mcube_ubm_domains_close(void);

@@ -109,13 +109,11 @@ static bool is_held(const struct mcube_ubm_domain *d, struct address_space *mapp
 }
 
 /*
- * Does reclaim free memory for the cgroup of a domain, and for no other?  The cgroups below
+ * Does reclaim free memory for this cgroup, and for no other?  The cgroups below
  * lose pages for the same limit, and so do removed cgroups whose pages are still there.
  */
-static bool is_own(const struct mcube_ubm_domain *d, const struct mem_cgroup *target)
+static bool is_own(struct mem_cgroup *memcg, const struct mem_cgroup *target)
 {
-	struct mem_cgroup *memcg = d->memcg;
-
 	if (!memcg)
 		return true;
 	return (target == memcg || (!target && mem_cgroup_is_root(memcg))) &&
@@ -134,7 +132,7 @@ static bool stays(struct mcube_ubm_domain *d, const struct folio *folio,
 
 	if (mcube_ubm_kept_enough(READ_ONCE(d->core->capacity), all_held(d), kept))
 		return false;
-	if (!is_own(d, target)) {
+	if (!is_own(d->memcg, target)) {
 		if (!lru_gen_enabled())
 			return false;
 		looks = READ_ONCE(d->looks);
@@ -163,7 +161,7 @@ static bool has_others(const struct mcube_ubm_domain *d, const struct mem_cgroup
 		return true;
 	return mcube_ubm_kept_urgently(READ_ONCE(d->core->capacity), all_held(d),
 				       READ_ONCE(d->row), priority,
-				       reclaimed && is_own(d, target));
+				       reclaimed && is_own(d->memcg, target));
 }
 
 /* See mcube_ubm_holds(). */
@@ -182,7 +180,11 @@ bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
 	rcu_read_lock();
 	d = mcube_ubm_domain_of(folio);
 	if (!d) {
-		mcube_ubm_domain_want(folio);
+		struct mem_cgroup *memcg = folio_memcg_rcu(folio);
+
+		/* Elsewhere no page would stay, see "Reclaim for others". */
+		if (lru_gen_enabled() || is_own(memcg, target))
+			mcube_ubm_domain_want(memcg);
 	} else {
 		if (READ_ONCE(d->reclaimed) != now)
 			WRITE_ONCE(d->reclaimed, now);

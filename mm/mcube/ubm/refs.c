@@ -33,6 +33,7 @@
 #include <linux/bits.h>
 #include <linux/cgroup.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/mcube_ubm.h>
 #include <linux/memcontrol.h>
 #include <linux/minmax.h>
@@ -122,6 +123,7 @@ static void tell(struct mcube_ubm_domain *d, const struct mcube_ubm_refs *refs,
 	if (v->balanced)
 		mcube_ubm_domain_resized(d, mcube_ubm_domain_capacity(d->memcg));
 	WRITE_ONCE(d->quiet, d->quiet + min(v->refs, ~d->quiet));
+	WRITE_ONCE(d->noted, jiffies);
 	trace(d, refs, v);
 	if (v->guard_changed && mcube_ubm_guard_on(&d->core->guard))
 		mcube_ubm_count(MCUBE_UBM_GUARDED, 1);

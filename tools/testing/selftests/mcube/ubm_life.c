@@ -23,6 +23,8 @@
 #define FILE_MIB	6L
 #define ROUNDS		25
 #define MANY		8
+#define SLOTS		64	/* Cgroups whose ids differ by so many ask in turns. */
+#define INNER		UBM_CGROUP "/inner"
 #define GROWN_MIB	48L	/* the limit grows, and so does the file */
 #define GROWN_FILE_MIB	56L
 
@@ -283,6 +285,119 @@ TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
 	sleep(2);
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
 	EXPECT_TRUE(ubm_await_domains(domains + 1));
+}
+
+/* Of two cgroups that ask in turns, neither makes the other forget that it waits. */
+TEST_F_TIMEOUT(ubm_life, no_memory_for_two_in_turns, 300)
+{
+	struct endless one = { .file = self->file, .pages = UBM_PAGES(FILE_MIB) };
+	struct endless two = { .file = self->other, .pages = UBM_PAGES(FILE_MIB) };
+	long failed = ubm_stat("no_memory"), nr;
+	char path[64], last[64];
+	double begun;
+	pid_t pid[2];
+	int i;
+
+	if (!mcube_exists("/sys/kernel/debug/failslab") || !mcube_exists(MCUBE_FAIL))
+		SKIP(return, "no CONFIG_FAILSLAB");
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	/* Ids are given in order. */
+	for (i = 0; i <= SLOTS; i++) {
+		snprintf(path, sizeof(path), UBM_CGROUP "-%d", i);
+		ASSERT_EQ(0, ubm_cgroup(path, LIMIT_MIB, 0));
+	}
+	snprintf(last, sizeof(last), "%s", path);
+	mcube_faults("100");
+	EXPECT_LT(0, fail_workers("1"));
+	begun = mcube_now();
+	pid[0] = ubm_start(UBM_CGROUP "-0", read_on, &one);
+	pid[1] = ubm_start(last, read_on, &two);
+	sleep(10);
+	stop(pid[0]);
+	stop(pid[1]);
+	nr = ubm_stat("no_memory") - failed;
+	/* Each waits a second. */
+	EXPECT_LE(nr, 2 * (mcube_now() - begun + 1));
+	TH_LOG("%ld failures", nr);
+	EXPECT_LT(1, nr);
+	mcube_faults("0");
+	EXPECT_LT(0, fail_workers("0"));
+	for (i = 0; i <= SLOTS; i++) {
+		snprintf(path, sizeof(path), UBM_CGROUP "-%d", i);
+		EXPECT_EQ(0, ubm_rmdir(path));
+	}
+}
+
+/*
+ * Reclaim for a limit above meets a cgroup.  On the classic lists no page would stay there, so
+ * it gets no domain; neither does a cgroup whose page cache is of the size of a domain.
+ */
+TEST_F_TIMEOUT(ubm_life, no_domain_where_nothing_is_held, 300)
+{
+	long before = ubm_stat("domains");
+
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	ASSERT_EQ(0, mcube_write(UBM_CGROUP "/cgroup.subtree_control", "+memory"));
+	ASSERT_EQ(0, ubm_cgroup(INNER, 0, 0));
+	EXPECT_EQ(0, ubm_run(INNER, read_anew, self->file));
+	EXPECT_EQ(0, ubm_run(INNER, read_anew, self->file));
+	if (*variant->lru_gen == 'y') {
+		EXPECT_TRUE(ubm_await_domains(before + 1));
+	} else {
+		sleep(2);
+		EXPECT_EQ(before, ubm_stat("domains"));
+	}
+	EXPECT_EQ(0, ubm_rmdir(INNER));
+	before = ubm_stat("domains");
+	ASSERT_EQ(0, ubm_cgroup(UBM_BESIDE, 0, 0));
+	ASSERT_EQ(0, mcube_write_num(UBM_BESIDE "/memory.max", 768 << 10));
+	EXPECT_EQ(0, ubm_run(UBM_BESIDE, read_anew, self->other));
+	sleep(2);
+	EXPECT_EQ(before, ubm_stat("domains"));
+}
+
+/* Domains that UBM has now: lines but the first. */
+static int live_domains(void)
+{
+	FILE *f = fopen(UBM_DEBUGFS "/domains", "re");
+	char line[1024];
+	int nr = -1;
+
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f))
+		nr++;
+	fclose(f);
+	return nr;
+}
+
+/* When nothing was noted for a while, a shrinker takes the domain, and later it goes by itself. */
+TEST_F_TIMEOUT(ubm_life, idle_domains_go, 600)
+{
+	struct endless e = { .file = self->other, .pages = UBM_PAGES(FILE_MIB) };
+	long before = ubm_stat("domains");
+	int left;
+	pid_t pid;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	ASSERT_EQ(0, ubm_cgroup(UBM_BESIDE, LIMIT_MIB, 0));
+	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
+	pid = ubm_start(UBM_BESIDE, read_on, &e);
+	EXPECT_TRUE(ubm_await_domains(before + 2));
+	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "2"));
+	EXPECT_LE(2, live_domains());
+	sleep(32);
+	/* That of the cgroup that reads stays. */
+	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "2"));
+	EXPECT_EQ(1, live_domains());
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	stop(pid);
+	/* Two minutes, and half a minute between two looks. */
+	for (left = 300; left && live_domains(); left--)
+		sleep(1);
+	EXPECT_EQ(0, live_domains());
 }
 
 /* A file system goes while UBM knows its files. */
