@@ -6,11 +6,18 @@
  *
  *   enabled = 1    perf is asked for each event; the policy requests its share of the
  *                  colors, lets other memory hop, and starts the tick
- *   each tick      samples are counted, windows end, pages move, targets come and go
+ *   each tick      samples are counted, pages move, targets go
+ *   some ticks     counters are read, windows end, targets come: a look
  *   enabled = 0    pages move out of the partition; then the policy stops
  *
  * The tick is a work item.  It holds rocs_lock for all that it does, and so do the
  * files in sysfs.
+ *
+ * A look takes time on the CPUs of the threads as well, which it interrupts.  So looks are
+ * tick_ms apart, or more: each is followed by a rest that keeps their share of a CPU within
+ * the budget.  The time is that of the clock, which is more than a look takes where
+ * another task runs meanwhile: ROCS looks less often then.  A ring that is half full wakes
+ * the tick, and so do pages that can move; neither makes it look.
  *
  * Locks: rocs_lock, then cpus_read_lock() and the policy lock.  perf takes
  * cpus_read_lock() where it creates events, with rocs_lock held.  The allocator calls
@@ -26,6 +33,8 @@
 
 #include <linux/errno.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/math.h>
 #include <linux/mcube_map.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
@@ -35,6 +44,7 @@
 #include "../../../mm/mcube/alloc/policy.h"
 #include "../../../mm/mcube/map/map.h"
 #include "internal.h"
+#include "period.h"
 
 /*
  * How long pages of targets that are removed may take to leave the partition, of all such
@@ -51,6 +61,9 @@ static struct mcube_policy policy;
 
 /* Written with the policy lock held. */
 static unsigned int epoch;
+
+/* The end of the last look, and the rest after it, in ns; guarded by rocs_lock. */
+static u64 looked, rest;
 
 static unsigned int colors_of(const struct mcube_map *map)
 {
@@ -111,9 +124,34 @@ static void remove_targets(bool all, unsigned int now, unsigned long deadline)
 			rocs_target_remove(rocs_targets[i], deadline);
 }
 
+static void look(unsigned int now, unsigned long deadline)
+{
+	u64 begin = ktime_get_ns(), spent;
+	unsigned int i;
+
+	for (i = 0; i < ROCS_TARGETS_MAX; i++)
+		if (rocs_targets[i])
+			rocs_window_look(rocs_targets[i]);
+	rocs_pick_add(now, deadline);
+	looked = ktime_get_ns();
+	spent = looked - begin;
+	rest = rocs_period_rest(spent, rocs_config.budget);
+	rocs_count(ROCS_STAT_LOOKS, 1);
+	rocs_count(ROCS_STAT_LOOK_US, DIV_ROUND_UP(spent, NSEC_PER_USEC));
+}
+
+/* Time until the next look; 0: now. */
+static u64 until_look(void)
+{
+	u64 next = looked + max(rest, (u64)rocs_config.tick_ms * NSEC_PER_MSEC);
+	u64 now = ktime_get_ns();
+
+	return next > now ? next - now : 0;
+}
+
 static void tick_fn(struct work_struct *work)
 {
-	unsigned long deadline;
+	unsigned long deadline, wait;
 	unsigned int now, i;
 	bool more = false;
 
@@ -124,12 +162,15 @@ static void tick_fn(struct work_struct *work)
 	remove_targets(!rocs_enabled(), now, deadline);
 	if (!rocs_enabled())
 		return;
+	rocs_pick_drop(deadline);
+	if (!until_look())
+		look(now, deadline);
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
-			more |= rocs_window_tick(rocs_targets[i], deadline);
-	rocs_pick(now, deadline);
-	queue_delayed_work(queue, &tick,
-			   more ? 1 : msecs_to_jiffies(rocs_config.tick_ms));
+			more |= rocs_window_move(rocs_targets[i], deadline);
+	/* A pause of the prefetchers ends in time, however rare looks are. */
+	wait = min(DIV_ROUND_UP(until_look(), TICK_NSEC), (u64)HZ);
+	queue_delayed_work(queue, &tick, more ? 1 : max(wait, 1UL));
 }
 
 /* In interrupt context: a ring is half full. */

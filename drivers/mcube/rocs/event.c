@@ -20,15 +20,17 @@
  *                   and the modelled PMU have it; the other event is "none"
  *
  * A sample whose data source is known is believed, whatever its event.  Samples that
- * the levels before the last one served are not counted.
+ * the levels before the last one served are not counted, nor are those of code of the
+ * kernel or of a guest.
  *
- * Source: Soares, Tam and Stumm, MICRO 2008, section 4.1.  The paper samples the
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 3.1.  The paper samples the
  * data address register of the PowerPC 970; this file takes what perf offers.
  */
 
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
+#include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -179,6 +181,25 @@ u64 rocs_event_most(const struct rocs_window *w)
 	return is_single() ? w->instructions : w->refs;
 }
 
+/**
+ * rocs_event_of_process() - is a sample of the process itself?
+ * @regs: registers of the sample.
+ * @addr: address of the data.
+ *
+ * A PMU that cannot tell modes apart, as IBS, samples the kernel too, and the guest of a
+ * process that is a virtual machine.  A guest has addresses that look like those of a
+ * process; its sample arrives on the way out of the guest, where no other code of
+ * the process runs.
+ *
+ * Context: any, in the thread that was sampled.
+ * Return: true if a page of the process was accessed by code of the process.
+ */
+bool rocs_event_of_process(struct pt_regs *regs, u64 addr)
+{
+	return user_mode(regs) && !(current->flags & PF_VCPU) && addr &&
+	       addr < TASK_SIZE_MAX;
+}
+
 /* In NMI, or with interrupts off.  No lifetime to care for: the context is a number. */
 static void overflow(struct perf_event *event, struct perf_sample_data *data,
 		     struct pt_regs *regs)
@@ -187,8 +208,8 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
 	int hit = context & 1;
 
 	rocs_sample_taken(context >> 1);
-	if (!(data->sample_flags & PERF_SAMPLE_ADDR) || !data->addr ||
-	    data->addr >= TASK_SIZE_MAX)
+	if (!(data->sample_flags & PERF_SAMPLE_ADDR) ||
+	    !rocs_event_of_process(regs, data->addr))
 		return;
 	if (data->sample_flags & PERF_SAMPLE_DATA_SRC)
 		hit = rocs_event_hit(data->data_src.val, is_single() ? -1 : hit);

@@ -34,6 +34,7 @@ struct cgroup;
 struct mm_struct;
 struct perf_event;
 struct pid;
+struct pt_regs;
 struct task_struct;
 
 /* Processes that can be targets at a time. */
@@ -89,7 +90,8 @@ struct rocs_event_desc {
  * @window_kcycles: thousand cycles of a process in a window.
  * @tick_ms: milliseconds between two looks at the counters.
  * @stack_rate: pages with a lower miss rate never move, in percent.
- * @budget: share of the cycles of a process that sampling may cost, in permille.
+ * @budget: share of the cycles of a process that sampling may cost, and of the time of a
+ *          CPU that looks may take, in permille.
  * @sample_cost: cycles that a sample costs.
  * @profile_pages: pages that a profile has room for at most.
  * @pages_per_second: pages that may be moved in a second, over all targets.
@@ -136,6 +138,8 @@ extern struct mutex rocs_lock;
  * @ROCS_STAT_SEARCHES: searches that ended.
  * @ROCS_STAT_PHASES: new phases.
  * @ROCS_STAT_ROLLBACKS: searches whose gain did not last.
+ * @ROCS_STAT_LOOKS: looks at the counters of all targets.
+ * @ROCS_STAT_LOOK_US: microseconds that these looks took.
  * @ROCS_NR_STATS: number of counters.
  */
 enum rocs_stat {
@@ -150,6 +154,8 @@ enum rocs_stat {
 	ROCS_STAT_SEARCHES,
 	ROCS_STAT_PHASES,
 	ROCS_STAT_ROLLBACKS,
+	ROCS_STAT_LOOKS,
+	ROCS_STAT_LOOK_US,
 	ROCS_NR_STATS,
 };
 
@@ -217,6 +223,7 @@ enum rocs_why {
  * @in: pages from the top of @stack that were moved into the partition.
  * @most_in: pages from the top of @stack that may be in the partition, where the
  *           partition has changed since.
+ * @moved: pages have moved since the last look: the window begins at the next one.
  * @next: numbers the colors that pages moved out are given.
  * @idle: looks in a row that found the process idle.
  * @waiting: looks since the last window ended.
@@ -243,6 +250,7 @@ struct rocs_target {
 	unsigned int partition;
 	u32 in;
 	u32 most_in;
+	bool moved;
 	unsigned int next;
 	unsigned int idle;
 	unsigned int waiting;
@@ -262,6 +270,7 @@ struct perf_event *rocs_event_create(enum rocs_event e, struct task_struct *task
 				     u64 period, unsigned int target);
 int rocs_event_check(enum rocs_event *failed);
 int rocs_event_hit(u64 source, int fallback);
+bool rocs_event_of_process(struct pt_regs *regs, u64 addr);
 u64 rocs_event_most(const struct rocs_window *w);
 extern const char * const rocs_event_names[ROCS_NR_EVENTS];
 
@@ -283,7 +292,8 @@ struct rocs_target *rocs_target_find(const struct pid *pid);
 bool rocs_target_gone(const struct rocs_target *t);
 
 /* window.c */
-bool rocs_window_tick(struct rocs_target *t, unsigned long deadline);
+void rocs_window_look(struct rocs_target *t);
+bool rocs_window_move(struct rocs_target *t, unsigned long deadline);
 
 /* move.c */
 bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm);
@@ -294,10 +304,12 @@ int rocs_pick_set_pids(const char *text);
 int rocs_pick_show_pids(char *buf);
 int rocs_pick_set_cgroup(const char *path);
 int rocs_pick_show_cgroup(char *buf);
-void rocs_pick(unsigned int epoch, unsigned long deadline);
+void rocs_pick_drop(unsigned long deadline);
+void rocs_pick_add(unsigned int epoch, unsigned long deadline);
 void rocs_pick_exit(void);
 
 /* prefetch.c */
+bool rocs_prefetch_contended(u32 vfm);
 bool rocs_prefetch_known(void);
 bool rocs_prefetch_too_long(void);
 bool rocs_prefetch_may_pause(void);

@@ -20,6 +20,10 @@
  * budget: perf would throttle the event, and samples would come in bursts.  Periods are
  * multiples of %ROCS_PERIOD_MIN, which all processors take.
  *
+ * Looks at counters (control.c) cost time as well, however little the processes run.  So
+ * each look is followed by a rest that is as much longer as the budget says, a tenth of
+ * one CPU being the most.
+ *
  * Differences from the paper (Soares, Tam and Stumm, MICRO 2008): the paper samples
  * with a fixed rate that costs 1.6 % on average and 3.8 % in the worst case.
  */
@@ -35,6 +39,10 @@
 
 /* The period gets shorter by this factor at most. */
 #define SHORTER		16U
+
+/* Most of the time that looks may take, in permille, and the longest rest in ns. */
+#define MOST_LOOKS	100U
+#define LONGEST_REST	10000000000ULL
 
 /* Samples that may be taken in so many cycles. */
 static u64 allowed_samples(u64 cycles, u32 cost, u32 permille)
@@ -83,4 +91,18 @@ u32 rocs_period_next(u32 period, u64 samples, u64 cycles, u32 cost, u32 permille
 		samples = min(samples + ENOUGH, allowed);
 	return round_period(max(div64_u64(period * samples, allowed),
 				(u64)period / SHORTER));
+}
+
+/**
+ * rocs_period_rest() - how long nobody looks after a look
+ * @spent: time that the look took, in ns.
+ * @permille: share of the time that looks may take, 1..1000; a tenth is the most.
+ *
+ * Return: time in ns, ten seconds at most.
+ */
+u64 rocs_period_rest(u64 spent, u32 permille)
+{
+	permille = min(permille, MOST_LOOKS);
+	spent = min(spent, LONGEST_REST);
+	return min(div64_u64(spent * (1000 - permille), permille), LONGEST_REST);
 }

@@ -24,5 +24,6 @@
 
 u32 rocs_period_first(u64 events, u64 cycles, u32 cost, u32 permille);
 u32 rocs_period_next(u32 period, u64 samples, u64 cycles, u32 cost, u32 permille);
+u64 rocs_period_rest(u64 spent, u32 permille);
 
 #endif /* _DRIVERS_MCUBE_ROCS_PERIOD_H */

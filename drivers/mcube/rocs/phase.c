@@ -17,7 +17,7 @@
  * A single unusual window is not a new phase: the program may have waited, or
  * have been beside another program.
  *
- * Source: Soares, Tam and Stumm, MICRO 2008, section 3.4.  The paper does not say
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 5.1.  The paper does not say
  * how it compares windows.
  */
 

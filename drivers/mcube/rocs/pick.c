@@ -22,7 +22,7 @@
  * it has no windows: a process that spends its time in the kernel has none.  A process
  * that was chosen by its PID takes the place of any target that was not.
  *
- * Source: Soares, Tam and Stumm, MICRO 2008, section 3.  The paper has one process,
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 5.1.  The paper has one process,
  * and profiles it if it misses the cache often.
  */
 
@@ -251,16 +251,21 @@ static void pick_chosen(unsigned int epoch, unsigned long deadline)
 	}
 }
 
+/* Looks at all processes are a second apart. */
+static bool is_time(void)
+{
+	return !last_look || time_after_eq(jiffies, last_look + HZ);
+}
+
 /**
- * rocs_pick() - drop targets that are not wanted any more, and add new targets
- * @epoch: epoch of the policy.
+ * rocs_pick_drop() - drop targets that are not wanted any more
  * @deadline: see rocs_target_remove().
  *
  * Context: process, sleeps, rocs_lock held.
  */
-void rocs_pick(unsigned int epoch, unsigned long deadline)
+void rocs_pick_drop(unsigned long deadline)
 {
-	bool look = !last_look || time_after_eq(jiffies, last_look + HZ);
+	bool look = is_time();
 	unsigned int i;
 
 	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
@@ -271,12 +276,23 @@ void rocs_pick(unsigned int epoch, unsigned long deadline)
 		if (t->why == ROCS_CHOSEN || (look && !stays(t)))
 			rocs_target_remove(t, deadline);
 	}
+}
+
+/**
+ * rocs_pick_add() - add targets
+ * @epoch: epoch of the policy.
+ * @deadline: see rocs_target_remove().
+ *
+ * Context: process, sleeps, rocs_lock held.
+ */
+void rocs_pick_add(unsigned int epoch, unsigned long deadline)
+{
 	pick_chosen(epoch, deadline);
-	if (look) {
-		last_look = jiffies;
-		if (chosen_cgroup || rocs_config.automatic)
-			pick_busy(epoch, deadline);
-	}
+	if (!is_time())
+		return;
+	last_look = jiffies;
+	if (chosen_cgroup || rocs_config.automatic)
+		pick_busy(epoch, deadline);
 }
 
 static void put_chosen(struct pid **pid, unsigned int nr)

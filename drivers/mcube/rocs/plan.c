@@ -24,7 +24,7 @@
  * for are no gain.  Phases are told by misses per instruction, which other
  * processes on the machine change less than instructions per cycle.
  *
- * Source: Soares, Tam and Stumm, MICRO 2008, section 3.
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 5.
  *
  * Differences from the paper:
  *

@@ -14,8 +14,15 @@
  * Which bits of which register switch prefetchers is a matter of the model, and is
  * written here only for models whose documents say it: MSR 0x1a4 of Intel's cores
  * (bits 0 to 3: L2 stream, L2 adjacent line, L1 next line, L1 by instruction), MSR
- * 0xc0000108 of AMD's cores that have it by CPUID (bits 0 to 3 and 5).  Guests mostly may not write
- * these registers, so the setting is off in guests by default.
+ * 0xc0000108 of AMD's cores that have it by CPUID (bits 0 to 3 and 5).
+ *
+ * All processes of the machine wait for one that is profiled, so nothing pauses unless root
+ * writes 1 to prefetch_off.  Where the threads of a core share the register, one of them
+ * writes it: of two that read and write at a time, neither would know which bits it set.
+ *
+ * Pseudo-locking of resctrl writes the same register, saves and restores it, and tells
+ * nobody when.  A thread of the core that wrote meanwhile would spoil the locked region, or
+ * leave the prefetchers off.  So models where resctrl does that are taken for unknown.
  *
  * Other processes lose by that.  So a pause takes ten seconds and a tenth of the time at most:
  * a further process can join a pause only in its first second, and after the pause no process
@@ -25,9 +32,11 @@
  * CPUs that come meanwhile get the bits set, CPUs that go get them cleared, unless
  * another thread of the core goes on with the same register.  Before
  * suspend the prefetchers come back, and firmware sets the register on resume.  They
- * come back before a reboot as well, as kexec leaves the register as it is.
+ * come back before a reboot as well, as kexec leaves the register as it is.  Where the kernel
+ * crashes, nothing is restored: a crash kernel may run without prefetchers.
  *
- * Source: Soares, Tam and Stumm, MICRO 2008, section 4.1 (prefetching was disabled).
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 3.2.3 (prefetchers are off while a
+ * profile is made).
  */
 
 #include <linux/bits.h>
@@ -108,11 +117,18 @@ static bool suspending;
 static ktime_t pause_began, pause_next;	/* the next pause at the earliest */
 static int hotplug_state = -1;
 
+/* Does this CPU write the register of its core? */
+static bool is_owner(unsigned int cpu)
+{
+	return !switches->of_core || cpu == cpumask_first(topology_sibling_cpumask(cpu));
+}
+
 static void set_bits(void *unused)
 {
 	u64 old;
 
-	if (__this_cpu_read(bits_set) || rdmsrl_safe(switches->msr, &old))
+	if (!is_owner(smp_processor_id()) || __this_cpu_read(bits_set) ||
+	    rdmsrl_safe(switches->msr, &old))
 		return;
 	if (!wrmsrl_safe(switches->msr, old | switches->off))
 		__this_cpu_write(bits_set, ~old & switches->off);
@@ -192,11 +208,24 @@ static int reboot_notify(struct notifier_block *nb, unsigned long action, void *
 
 static struct notifier_block reboot_nb = { .notifier_call = reboot_notify };
 
+/**
+ * rocs_prefetch_contended() - does resctrl's pseudo-locking write the register?
+ * @vfm: model of the processor.
+ *
+ * Return: true for those of @models that get_prefetch_disable_bits() of resctrl knows.
+ */
+bool rocs_prefetch_contended(u32 vfm)
+{
+	return IS_ENABLED(CONFIG_X86_CPU_RESCTRL) && vfm == INTEL_BROADWELL_X;
+}
+
 /* Leaf 0x80000021, EAX bit 13: the core has the register that controls prefetchers. */
 static const struct switches *find_switches(void)
 {
 	const struct x86_cpu_id *id = x86_match_cpu(models);
 
+	if (rocs_prefetch_contended(boot_cpu_data.x86_vfm))
+		return NULL;
 	if (id)
 		return (const struct switches *)id->driver_data;
 	if (boot_cpu_data.x86_vendor == X86_VENDOR_AMD &&
@@ -208,7 +237,7 @@ static const struct switches *find_switches(void)
 /**
  * rocs_prefetch_known() - is it known how prefetchers are switched?
  *
- * Return: true if the model of the processor is known.
+ * Return: true if the model of the processor is known, and nobody else switches them.
  */
 bool rocs_prefetch_known(void)
 {
@@ -280,7 +309,6 @@ int rocs_prefetch_init(void)
 	register_reboot_notifier(&reboot_nb);
 	switches = found;
 	pause_next = ktime_get();
-	rocs_config.prefetch_off = !boot_cpu_has(X86_FEATURE_HYPERVISOR);
 	return 0;
 }
 

@@ -20,7 +20,7 @@
  *
  * Source: Soares, Tam and Stumm, "Reducing the harmful effects of last-level
  * cache polluters with an OS-level, software-only pollute buffer", MICRO 2008,
- * sections 3.1 and 4.
+ * sections 3.1 and 5.
  *
  * Differences from the paper:
  *

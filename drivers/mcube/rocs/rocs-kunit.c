@@ -15,8 +15,13 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/ptrace.h>
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+
+#include <asm/cpu_device_id.h>
+#include <asm/intel-family.h>
 
 #include "internal.h"
 #include "period.h"
@@ -207,6 +212,28 @@ static void sources_tell_hits(struct kunit *test)
 				    "case %u", i);
 }
 
+/* Code in kernel mode, in a guest, and addresses that are none of the process. */
+static void samples_of_others_do_not_count(struct kunit *test)
+{
+	struct pt_regs user = { .cs = __USER_CS }, kernel = { .cs = __KERNEL_CS };
+
+	KUNIT_EXPECT_TRUE(test, rocs_event_of_process(&user, PAGE_SIZE));
+	KUNIT_EXPECT_FALSE(test, rocs_event_of_process(&kernel, PAGE_SIZE));
+	KUNIT_EXPECT_FALSE(test, rocs_event_of_process(&user, 0));
+	KUNIT_EXPECT_FALSE(test, rocs_event_of_process(&user, TASK_SIZE_MAX));
+	current->flags |= PF_VCPU;
+	KUNIT_EXPECT_FALSE(test, rocs_event_of_process(&user, PAGE_SIZE));
+	current->flags &= ~PF_VCPU;
+}
+
+/* resctrl saves and restores the register of these models, and tells nobody. */
+static void prefetchers_of_resctrl_are_left_alone(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, rocs_prefetch_contended(INTEL_BROADWELL_X),
+			IS_ENABLED(CONFIG_X86_CPU_RESCTRL));
+	KUNIT_EXPECT_FALSE(test, rocs_prefetch_contended(INTEL_SKYLAKE_X));
+}
+
 /* Push samples for the last target, if it is none; @nr at once, as the ring has room. */
 static unsigned long push_and_drain(struct kunit *test, unsigned int nr)
 {
@@ -244,6 +271,8 @@ static struct kunit_case rocs_cases[] = {
 	KUNIT_CASE(period_follows_the_budget),
 	KUNIT_CASE(events_read_back),
 	KUNIT_CASE(sources_tell_hits),
+	KUNIT_CASE(samples_of_others_do_not_count),
+	KUNIT_CASE(prefetchers_of_resctrl_are_left_alone),
 	KUNIT_CASE(rings_drop_what_has_no_room),
 	{ }
 };

@@ -34,12 +34,13 @@
  * and a search that a disturbed point has turned back ends beside that point.  Of the
  * best point the mean counts: the best of many measurements has had luck.
  *
- * Source: Soares, Tam and Stumm, MICRO 2008, section 3.3, Algorithm 1.
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 5.2, Algorithm 1.
  *
  * Differences from the paper:
  *
- * - The map step maps the pages [index, index + step), then measures.  The listing
- *   of the paper measures before it maps, so its best point is a step off.
+ * - The index counts the pages that are in the partition when the point is measured.  The
+ *   listing of the paper maps and measures as well, but records its index before it
+ *   counts the pages that it has just mapped, so its best point is a step off.
  * - A point counts as better only if its score is ROCS_SEARCH_NOISE better than that
  *   of a point with fewer pages.  Measurements scatter, and fewer pages cost less.
  * - The coarse search, and its second measurements.

@@ -242,7 +242,7 @@ static ssize_t prefetch_off_store(struct kobject *kobj, struct kobj_attribute *a
 	if (ret)
 		return ret;
 	if (on && !rocs_prefetch_known()) {
-		pr_warn_ratelimited("rocs/prefetch_off: it is not known how the prefetchers of this processor are switched\n");
+		pr_warn_ratelimited("rocs/prefetch_off: it is not known how the prefetchers of this processor are switched, or resctrl switches them\n");
 		return -EOPNOTSUPP;
 	}
 	scoped_cond_guard(mutex_intr, return -EINTR, &rocs_lock) {
@@ -364,6 +364,8 @@ STAT(windows, ROCS_STAT_WINDOWS);
 STAT(searches, ROCS_STAT_SEARCHES);
 STAT(phases, ROCS_STAT_PHASES);
 STAT(rollbacks, ROCS_STAT_ROLLBACKS);
+STAT(looks, ROCS_STAT_LOOKS);
+STAT(look_us, ROCS_STAT_LOOK_US);
 
 static struct attribute *stat_files[] = {
 	&samples_attr.attr,
@@ -377,6 +379,8 @@ static struct attribute *stat_files[] = {
 	&searches_attr.attr,
 	&phases_attr.attr,
 	&rollbacks_attr.attr,
+	&looks_attr.attr,
+	&look_us_attr.attr,
 	NULL
 };
 

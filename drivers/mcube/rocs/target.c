@@ -35,6 +35,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 
 #include "internal.h"
 
@@ -124,17 +125,62 @@ static void thread_add(struct rocs_target *t, struct task_struct *task)
 		thread_release(t, th);
 }
 
-/*
- * Read the count since the last reading, as if the event had run all the time.  While the
- * event waits for a counter, nothing is known, and the next reading covers that time.
- */
-static u64 read_event(struct rocs_thread *th, enum rocs_event e)
-{
-	u64 enabled, running, count, more, wanted, had;
+/* What perf says of the counters of a thread. */
+struct reading {
+	struct rocs_thread *th;
+	bool done;
+	struct {
+		u64 count;
+		u64 enabled;
+		u64 running;
+	} of[ROCS_NR_COUNTERS];
+};
 
-	count = perf_event_read_value(th->event[e], &enabled, &running);
-	wanted = enabled - th->read[e].enabled;
-	had = running - th->read[e].running;
+/* On the CPU where the thread ran a moment ago. */
+static void read_here(void *info)
+{
+	struct reading *r = info;
+	enum rocs_event e;
+
+	if (r->th->task != current)
+		return;
+	for (e = 0; e < ROCS_NR_COUNTERS; e++)
+		if (perf_event_read_local(r->th->event[e], &r->of[e].count,
+					  &r->of[e].enabled, &r->of[e].running))
+			return;
+	r->done = true;
+}
+
+/*
+ * perf interrupts the CPU of a running thread for each event that it reads, so that CPU is
+ * asked once for all events.  No CPU is asked if the thread does not run.
+ */
+static void read_all(struct reading *r)
+{
+	struct perf_event **event = r->th->event;
+	enum rocs_event e;
+	int cpu = -1;
+
+	/* An event that waits for a counter is on no CPU. */
+	for (e = 0; e < ROCS_NR_COUNTERS && cpu < 0; e++)
+		cpu = READ_ONCE(event[e]->oncpu);
+	if (cpu >= 0)
+		smp_call_function_single(cpu, read_here, r, 1);
+	for (e = 0; e < ROCS_NR_COUNTERS && !r->done; e++)
+		r->of[e].count = perf_event_read_value(event[e], &r->of[e].enabled,
+						       &r->of[e].running);
+}
+
+/*
+ * The count since the last reading, as if the event had run all the time.  While the event
+ * waits for a counter, nothing is known, and the next reading covers that time.
+ */
+static u64 since(struct rocs_thread *th, const struct reading *r, enum rocs_event e)
+{
+	u64 enabled = r->of[e].enabled, running = r->of[e].running, count = r->of[e].count;
+	u64 wanted = enabled - th->read[e].enabled, had = running - th->read[e].running;
+	u64 more;
+
 	/* An event that had a counter for a thousandth of the time says little yet. */
 	if (!had || had < wanted / 1024)
 		return 0;
@@ -151,15 +197,17 @@ static u64 read_event(struct rocs_thread *th, enum rocs_event e)
 static void thread_read(struct rocs_target *t, struct rocs_thread *th)
 {
 	u64 ran = READ_ONCE(th->task->se.sum_exec_runtime);
+	struct reading r = { .th = th };
 
-	/* To read an event of a running thread interrupts its CPU. */
+	/* To read events of a running thread interrupts its CPU. */
 	if (ran == th->ran && !task_is_running(th->task))
 		return;
 	th->ran = ran;
-	t->total.cycles += read_event(th, ROCS_CYCLES);
-	t->total.instructions += read_event(th, ROCS_INSTRUCTIONS);
-	t->total.refs += read_event(th, ROCS_REFS);
-	t->total.misses += read_event(th, ROCS_MISSES);
+	read_all(&r);
+	t->total.cycles += since(th, &r, ROCS_CYCLES);
+	t->total.instructions += since(th, &r, ROCS_INSTRUCTIONS);
+	t->total.refs += since(th, &r, ROCS_REFS);
+	t->total.misses += since(th, &r, ROCS_MISSES);
 }
 
 static bool is_known(struct rocs_target *t, const struct task_struct *task)

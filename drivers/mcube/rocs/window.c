@@ -19,7 +19,7 @@
  * A process that sleeps has no windows.  A profile that keeps the prefetchers of all CPUs
  * off is given up after a time.
  *
- * Source: Soares, Tam and Stumm, MICRO 2008, sections 3 and 4.
+ * Source: Soares, Tam and Stumm, MICRO 2008, section 5.
  *
  * Differences from the paper: pages that are in the partition before anything was
  * searched would be evicted by the polluting pages, so these pages leave first.  The
@@ -160,34 +160,51 @@ static void give_up_profile(struct rocs_target *t)
 }
 
 /**
- * rocs_window_tick() - look at a target, end its window, move its pages
+ * rocs_window_look() - look at a target, and end its window
+ * @t: the target.
+ *
+ * Context: process, sleeps, rocs_lock held, samples drained.
+ */
+void rocs_window_look(struct rocs_target *t)
+{
+	struct rocs_window w;
+
+	rocs_target_look(t);
+	if (t->in != t->plan.mapped)
+		return;
+	if (t->moved) {
+		t->moved = false;
+		restart(t);
+		return;
+	}
+	w = window_of(t);
+	if (w.cycles >= 1000ULL * rocs_config.window_kcycles)
+		end_window(t, &w);
+}
+
+/**
+ * rocs_window_move() - move pages of a target as its plan says
  * @t: the target; freed if its process has ended or runs another program.
  * @deadline: see rocs_target_remove().
  *
  * Context: process, sleeps, rocs_lock held, samples drained.
  * Return: true if more pages can move at once.
  */
-bool rocs_window_tick(struct rocs_target *t, unsigned long deadline)
+bool rocs_window_move(struct rocs_target *t, unsigned long deadline)
 {
 	struct mm_struct *mm = t->mm;
-	struct rocs_window w;
 	bool more = false;
 
 	if (rocs_target_gone(t) || !mmget_not_zero(mm)) {
 		rocs_target_remove(t, deadline);
 		return false;
 	}
-	rocs_target_look(t);
 	follow_partition(t);
 	if (t->in != t->plan.mapped) {
+		t->moved = true;
 		more = rocs_move_some(t, mm);
-		restart(t);
-	} else {
-		w = window_of(t);
-		if (w.cycles >= 1000ULL * rocs_config.window_kcycles)
-			end_window(t, &w);
-		else if (t->plan.state == ROCS_PROFILE && rocs_prefetch_too_long())
-			give_up_profile(t);
+	} else if (t->plan.state == ROCS_PROFILE && rocs_prefetch_too_long()) {
+		give_up_profile(t);
 	}
 	/* The last reference may be dropped here, which takes long. */
 	mmput_async(mm);

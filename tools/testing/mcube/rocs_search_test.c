@@ -288,6 +288,23 @@ TEST(the_period_meets_the_budget)
 	}
 }
 
+/* Looks and rests in turn: the looks take the share that the budget says, or a tenth. */
+TEST(looks_keep_the_budget)
+{
+	u32 permille;
+
+	for (permille = 1; permille <= 1000; permille++) {
+		u64 spent = 1000 + get_random_u32_below(1000000);
+		u64 rest = rocs_period_rest(spent, permille);
+		u32 share = permille < 100 ? permille : 100;
+
+		ASSERT_LE(spent * 1000, share * (spent + rest + 1));
+		ASSERT_GE(spent * 1000, share * (spent + rest));
+	}
+	EXPECT_EQ(rocs_period_rest(~0ULL, 1), 10000000000ULL);
+	EXPECT_EQ(rocs_period_rest(0, 1), 0);
+}
+
 /* From its first window on, whatever share of the instructions the events are. */
 TEST(a_profile_keeps_the_budget)
 {
