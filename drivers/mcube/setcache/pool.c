@@ -525,8 +525,8 @@ long setcache_pool_take(unsigned long sets)
  * Frees what sets that went have left, too.
  *
  * Context: process, sleeps.
- * Return: 0 if the pool has its size, and no other set is in use; 1 if that is not so yet;
- * -ENOMEM; -EBUSY if a set is in use without which the pool cannot grow.
+ * Return: 0 if the pool has its size, and no other set is in use; 1 if it is not so large yet;
+ * -ENOMEM; -EBUSY if sets that went are in use.
  */
 int setcache_pool_regrow(void)
 {
@@ -538,7 +538,7 @@ int setcache_pool_regrow(void)
 	if (nr >= wanted) {
 		settle();
 		trim();
-		return settled > nr;
+		return settled > nr ? -EBUSY : 0;
 	}
 	nr = min(wanted, nr + max(SHRINK_BATCH, wanted / 16));
 	ret = grow(nr, IF_FREE);

@@ -25,7 +25,9 @@
  * nothing at any priority while another task ages the pages.
  *
  * When memory has not been short for a while, the pool grows step by step, from memory
- * that is free, until it has the size that the administrator wrote.
+ * that is free, until it has the size that the administrator wrote.  Who writes to drop_caches
+ * asks the shrinker as well, but is not short of memory; then the pool grows soon, and without
+ * rests between the steps.
  */
 
 #include <linux/jiffies.h>
@@ -43,6 +45,9 @@
 /* From the last time memory was short, or too short to grow, and from step to step. */
 #define PAUSE	(10 * HZ)
 #define STEP	HZ
+
+/* From step to step: STEP, or less after drop_caches. */
+static unsigned long rest = STEP;
 
 /* The part of the pool that goes before a process is killed, and its pages at most. */
 #define SHARE		16
@@ -64,7 +69,10 @@ static void regrow(struct work_struct *work)
 	int left = setcache_pool_regrow();
 
 	if (left)
-		schedule_delayed_work(&regrow_work, left == -ENOMEM ? PAUSE : STEP);
+		schedule_delayed_work(&regrow_work, left == -ENOMEM ? PAUSE :
+						    left == -EBUSY ? STEP : READ_ONCE(rest));
+	else
+		WRITE_ONCE(rest, STEP);
 }
 
 static unsigned long count(struct shrinker *s, struct shrink_control *sc)
@@ -76,26 +84,33 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	return pool - min(pool, max(files, LEAST));
 }
 
-/* Return: number of pages that are free now, or an error of setcache_pool_take(). */
-static long take(unsigned long pages)
+/*
+ * @short_of: the system is short of memory.
+ *
+ * Return: number of pages that are free now, or an error of setcache_pool_take().
+ */
+static long take(unsigned long pages, bool short_of)
 {
 	long freed = setcache_pool_take(DIV_ROUND_UP(pages, SETCACHE_WAYS));
 
 	if (freed >= 0) {
 		setcache_count(SETCACHE_STAT_RECLAIMED, freed);
-		mod_delayed_work(system_wq, &regrow_work, PAUSE);
+		WRITE_ONCE(rest, short_of ? STEP : 1);
+		mod_delayed_work(system_wq, &regrow_work, short_of ? PAUSE : STEP);
 	}
 	return freed;
 }
 
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
-	long freed = take(sc->nr_to_scan);
+	/* Each way of reclaim has the flag; drop_caches has not. */
+	bool short_of = current->flags & PF_MEMALLOC;
+	long freed = take(sc->nr_to_scan, short_of);
 
 	if (freed == -EAGAIN) {
 		/* Another task takes memory: let it get on, or this one may be killed. */
 		schedule_timeout_uninterruptible(1);
-		freed = take(sc->nr_to_scan);
+		freed = take(sc->nr_to_scan, short_of);
 	}
 	return freed < 0 ? SHRINK_STOP : freed;
 }
@@ -110,7 +125,7 @@ static int before_kill(struct notifier_block *nb, unsigned long unused, void *fr
 	if (pool <= LEAST)
 		return NOTIFY_DONE;
 	for (ticks = 0; ticks < WAIT; ticks++) {
-		got = take(min(pool / SHARE, SHARE_MAX));
+		got = take(min(pool / SHARE, SHARE_MAX), true);
 		if (got >= 0) {
 			*(unsigned long *)freed += got;
 			break;
