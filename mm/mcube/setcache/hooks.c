@@ -159,6 +159,12 @@ void __mcube_setcache_drop(void)
 
 void __mcube_setcache_async(struct address_space *mapping)
 {
+	/*
+	 * One of many such writes: the first has stored the value, in a line that CPUs share.  No
+	 * barrier: whoever learns that this write is complete sees what this task has seen.
+	 */
+	if (READ_ONCE(mapping->mcube_setcache) == MCUBE_SETCACHE_NEVER)
+		return;
 	if (skips(MCUBE_SETCACHE_ASYNC))
 		return;
 	WRITE_ONCE(mapping->mcube_setcache, MCUBE_SETCACHE_NEVER);
