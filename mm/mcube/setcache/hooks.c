@@ -37,6 +37,13 @@
 
 #include "engine.h"
 
+/*
+ * How often to bring in a page of the program in which the engine cannot copy then.  Reclaim may
+ * have taken it again; or it has tags (arm64 MTE) which forbid the copy, but not the access that
+ * brings it in.
+ */
+#define FAULT_TRIES	4
+
 /* More pages are killed by taking the cookie of the file. */
 #define KILL_MAX	1024
 
@@ -86,10 +93,14 @@ EXPORT_SYMBOL_NS_GPL(mcube_setcache_cookie, MCUBE);
  */
 ssize_t __mcube_setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
 {
+	unsigned int tries = FAULT_TRIES;
 	size_t len;
 	ssize_t ret;
 
 	do {
+		/* Nothing has been copied: the page cache copies with faults, and gives the error. */
+		if (!tries--)
+			return 0;
 		if (!percpu_ref_tryget_live(&users))
 			return 0;
 		ret = engine->read(iocb, to, size);
