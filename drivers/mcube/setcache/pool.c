@@ -31,6 +31,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include <linux/vmstat.h>
 
 #include <trace/events/mcube_setcache.h>
 
@@ -171,15 +172,26 @@ void setcache_drop(void)
 	}
 }
 
+/* Pages that the pool gives back when memory is short: KReclaimable, and so MemAvailable. */
+static void account(struct folio *page, long nr)
+{
+	mod_node_page_state(folio_pgdat(page), NR_KERNEL_MISC_RECLAIMABLE, nr);
+}
+
+static void free_page_of(struct setcache_set *set, unsigned int way)
+{
+	account(set->entry[way].page, -1);
+	folio_put(set->entry[way].page);
+	set->entry[way].page = NULL;
+}
+
 static void free_pages_of(struct setcache_set *set)
 {
 	unsigned int way;
 
-	for (way = 0; way < SETCACHE_WAYS; way++) {
+	for (way = 0; way < SETCACHE_WAYS; way++)
 		if (set->entry[way].page)
-			folio_put(set->entry[way].page);
-		set->entry[way].page = NULL;
-	}
+			free_page_of(set, way);
 }
 
 static int give_pages(u32 number, gfp_t gfp)
@@ -196,6 +208,7 @@ static int give_pages(u32 number, gfp_t gfp)
 			free_pages_of(set);
 			return -ENOMEM;
 		}
+		account(set->entry[way].page, 1);
 	}
 	return 0;
 }
@@ -508,8 +521,7 @@ long setcache_pool_take(unsigned long sets)
 		for (way = 0; way < SETCACHE_WAYS; way++) {
 			if (!set->entry[way].page || !setcache_set_is_free(set, way))
 				continue;
-			folio_put(set->entry[way].page);
-			set->entry[way].page = NULL;
+			free_page_of(set, way);
 			freed++;
 		}
 	}

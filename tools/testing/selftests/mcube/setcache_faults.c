@@ -283,6 +283,19 @@ TEST_F_TIMEOUT(setcache_faults, memory_is_short_beside_files, 240)
 	expect_sound(_metadata, self->setup.file, 1);
 }
 
+/* The kernel tells how much memory can be had, and the pool is part of it. */
+TEST_F(setcache_faults, pool_is_reclaimable)
+{
+	long before, kib = STREAM_MIB * 1024;
+
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", 1));
+	before = mcube_field("/proc/meminfo", "KReclaimable");
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", STREAM_MIB));
+	EXPECT_LT(before + kib / 2, mcube_field("/proc/meminfo", "KReclaimable"));
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", 1));
+	EXPECT_GT(before + kib / 2, mcube_field("/proc/meminfo", "KReclaimable"));
+}
+
 /*
  * Who writes to drop_caches is not short of memory.  So the pool is there again before it would
  * be if memory were short: then it grows after 10 seconds.  One of the tries has a CPU in time.
