@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the kernel says of page sets: files in sysfs, and a table in debugfs for root."""
 
+import mmap
+
 from . import debugfs, host, policy
 from .term import Failure
 
@@ -12,6 +14,7 @@ MODES = ("random", "all")
 NUMA = ("interleave", "hash-home", "message")
 QUANTILES = (0, 5, 25, 50, 75, 95, 100)
 HOTTEST = 8
+PAGES_OF_MIB = (1 << 20) // mmap.PAGESIZE
 
 
 def loaded():
@@ -97,5 +100,7 @@ def look():
     counters, rows = policy.counters("setcache"), sets()
     out = {name: policy.current(f"setcache/{name}") for name in names}
     out["size_mib"] = host.number(f"{FOLDER}/size_mib", 0)
+    # The size that was written comes later, from free memory, after memory was short.
+    out["pool_mib"] = counters.get("pages", 0) // PAGES_OF_MIB
     return out | {"counters": counters, "hit_ratio": hit_ratio(counters),
                   "pressure": pressure(rows), "nodes": nodes(rows)}, rows

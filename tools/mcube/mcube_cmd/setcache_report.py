@@ -83,8 +83,12 @@ def show_nodes(rows):
 
 def show_status(data, rows, before=None, hidden=None):
     """Everything for people; before: (seconds ago, data, rows) of the last look."""
-    print(f"page sets are {'off' if data['mode'] == 'off' else 'on'}: mode {data['mode']}, "
-          f"policy {data['policy']}, numa {data['numa']}, size {data['size_mib']:,} MiB")
+    off = data["mode"] == "off"
+    size = f"{data['size_mib']:,} MiB"
+    if not off and data["pool_mib"] < data["size_mib"]:
+        size = f"{data['pool_mib']:,} of {size}, growing"
+    print(f"page sets are {'off' if off else 'on'}: mode {data['mode']}, "
+          f"policy {data['policy']}, numa {data['numa']}, size {size}")
     ago, old, old_rows = before or (None, None, None)
     line = f"hit ratio: {percent(data['hit_ratio'])} since the module was loaded"
     if old:

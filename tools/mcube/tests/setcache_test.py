@@ -130,6 +130,10 @@ class Setcache(fake.Case):
             self.assertIn(text, out)
         self.assertRegex(out, r"\n +3 +16 +0 +1 +48 +20\n")
         self.assertRegex(out, r"\n +0 +2 +28 +16\n +1 +2 +32 +1\n")
+        self.assertIn("size 64 MiB\n", out)
+        # Memory was short, or somebody has dropped the caches.
+        self.root.put(f"{fake.SYSFS}/setcache/stats/pages", "256\n")
+        self.assertIn("size 1 of 64 MiB, growing\n", self.mcube_says("setcache")[1])
         # A machine with one node needs no such table.
         self.seen(HEAD + "0 16 0 0 9 0 0 0\n")
         self.assertNotIn("on other nodes", self.mcube_says("setcache")[1])
