@@ -195,6 +195,11 @@ static void doom(struct setcache_set *set, unsigned int way)
 	WRITE_ONCE(set->filling, set->filling & ~BIT(way));
 	set->small &= ~BIT(way);
 	set_fingerprint(set, way, 0);
+	/*
+	 * Pairs with setcache_set_get(): not VALID first, then a look at the pins.  Who looks may
+	 * hold the lock later, and unlock and lock are no full barrier on all machines (POWER).
+	 */
+	smp_mb();
 }
 
 /**
