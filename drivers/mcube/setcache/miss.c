@@ -12,6 +12,7 @@
 #include <linux/fs.h>
 #include <linux/minmax.h>
 #include <linux/pagemap.h>
+#include <linux/rwsem.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -56,14 +57,16 @@ static void read_file(struct setcache_fill *fill)
 
 /*
  * Reserve and read the pages from @key up to the index @last.  All parts are pinned
- * afterwards.
+ * afterwards.  SETCACHE_IS_BUSY with a signal pending that is fatal if the task is to die.
  */
 static enum setcache_obstacle read_pages(struct setcache_fill *fill, struct setcache_key *key,
 					 pgoff_t last)
 {
 	enum setcache_obstacle obstacle;
 
-	filemap_invalidate_lock_shared(fill->mapping);
+	/* Who truncates the file may wait for a device that does not answer. */
+	if (down_read_killable(&fill->mapping->invalidate_lock))
+		return SETCACHE_IS_BUSY;
 	obstacle = setcache_fill_reserve(fill, key, last);
 	if (fill->reserved && S_ISBLK(fill->mapping->host->i_mode))
 		setcache_read_block(fill);
