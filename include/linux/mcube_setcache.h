@@ -52,6 +52,7 @@ void __mcube_setcache_kill(struct address_space *mapping, pgoff_t first, pgoff_t
 void __mcube_setcache_drop(void);
 void __mcube_setcache_async(struct address_space *mapping);
 void __mcube_setcache_kill_all(struct address_space *mapping, bool closed);
+void __mcube_setcache_shake(struct folio *folio);
 
 /**
  * mcube_setcache_read() - read from page sets
@@ -132,6 +133,18 @@ static inline void mcube_setcache_kill_all(struct address_space *mapping, bool c
 		__mcube_setcache_kill_all(mapping, closed);
 }
 
+/**
+ * mcube_setcache_shake() - the kernel wants to take a page out of use
+ * @folio: the page, which may be in a set.
+ *
+ * The page is broken (PG_hwpoison), or is about to be moved elsewhere.
+ */
+static inline void mcube_setcache_shake(struct folio *folio)
+{
+	if (static_branch_unlikely(&mcube_setcache_key))
+		__mcube_setcache_shake(folio);
+}
+
 #else /* CONFIG_MCUBE_SETCACHE_HOOKS */
 
 /* Macros: an inline function would be counted where GCC decides what to inline. */
@@ -140,6 +153,7 @@ static inline void mcube_setcache_kill_all(struct address_space *mapping, bool c
 #define mcube_setcache_drop()					do { } while (0)
 #define mcube_setcache_direct_write(iocb)			do { } while (0)
 #define mcube_setcache_kill_all(mapping, closed)		do { } while (0)
+#define mcube_setcache_shake(folio)				do { } while (0)
 
 #endif /* CONFIG_MCUBE_SETCACHE_HOOKS */
 

@@ -88,7 +88,7 @@ static bool open;
 static void look_up(struct ask *ask, enum setcache_policy policy)
 {
 	ask->set = setcache_table_find(&setcache_table, &ask->key);
-	ask->way = setcache_set_get(ask->set, &ask->key, policy);
+	ask->way = setcache_get(ask->set, &ask->key, policy);
 }
 
 /* Answer each message; its memory may be gone then. */
@@ -285,7 +285,7 @@ ssize_t setcache_ask(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 		     struct setcache_key *key, ssize_t *got)
 {
 	struct address_space *mapping = iocb->ki_filp->f_mapping;
-	u64 cookie = READ_ONCE(mapping->mcube_setcache);
+	u64 cookie = mcube_setcache_cookie_of(READ_ONCE(mapping->mcube_setcache));
 	loff_t before = i_size_read(mapping->host), end;
 	pgoff_t first = iocb->ki_pos >> PAGE_SHIFT;
 	struct ask ask[SETCACHE_BATCH] __uninitialized;

@@ -51,7 +51,6 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "../../../mm/mcube/setcache/engine.h"
 #include "fill.h"
 
 /* A fill that nobody waits for. */

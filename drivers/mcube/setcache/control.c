@@ -13,7 +13,6 @@
 
 #include <linux/mutex.h>
 
-#include "../../../mm/mcube/setcache/engine.h"
 #include "internal.h"
 
 /* Covers the settings. */
@@ -23,6 +22,7 @@ static const struct mcube_setcache_engine engine = {
 	.read = setcache_read,
 	.kill = setcache_kill,
 	.drop = setcache_drop,
+	.forget = setcache_forget,
 };
 
 static bool has_homes(enum setcache_numa numa)

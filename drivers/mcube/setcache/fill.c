@@ -26,14 +26,16 @@
 
 #include <linux/fs.h>
 #include <linux/hash.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/wait.h>
 
 #include <trace/events/mcube_setcache.h>
 
-#include "../../../mm/mcube/setcache/engine.h"
 #include "fill.h"
+
+struct setcache_dead setcache_dead;
 
 /* Tasks that wait for a fill by another task, by the hash of the page. */
 #define QUEUE_BITS	6
@@ -88,36 +90,77 @@ static bool end_reservation(const struct setcache_fill *fill, struct setcache_pa
 	return publish;
 }
 
+/*
+ * May the page of a way be filled?  One that is broken goes, and another one comes.  Nobody
+ * else looks at the page of a way that is FILLING.
+ */
+static bool is_sound(struct setcache_part *part)
+{
+	struct folio *old = setcache_folio(part), *new;
+
+	if (likely(!folio_test_hwpoison(old)))
+		return true;
+	new = __folio_alloc_node(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN, 0, folio_nid(old));
+	if (!new)
+		return false;
+	part->set->entry[part->way].page = new;
+	folio_put(old);
+	return true;
+}
+
+/* Find the page, or a way for it; never a page that is broken. */
+static enum setcache_reserved find_or_reserve(struct setcache_part *part,
+					      struct setcache_key *key, bool later)
+{
+	enum setcache_reserved what;
+	unsigned int way = 0;
+	bool broken;
+
+	do {
+		part->set = setcache_lock(key);
+		setcache_set_bury(part->set, &setcache_dead);
+		what = setcache_set_reserve(part->set, key, READ_ONCE(setcache_config.policy),
+					    &way);
+		part->way = way;
+		broken = what == SETCACHE_HIT && folio_test_hwpoison(setcache_folio(part));
+		if (broken) {
+			setcache_set_expel(part->set, way);
+			setcache_set_put(part->set, way);
+		} else if (what == SETCACHE_HIT && later) {
+			/* The reader comes back, and references the page once. */
+			setcache_set_await(part->set, way);
+		}
+		setcache_unlock(part->set);
+	} while (broken);
+	return what;
+}
+
 /* Pin the page, or reserve a way for it. */
 static enum setcache_obstacle reserve(struct setcache_fill *fill, struct setcache_key *key)
 {
 	struct setcache_part *part = &fill->part[fill->nr];
-	enum setcache_reserved what;
-	unsigned int way;
+	enum setcache_reserved what = find_or_reserve(part, key, fill->later);
 
-	part->set = setcache_lock(key);
-	what = setcache_set_reserve(part->set, key, READ_ONCE(setcache_config.policy),
-				    &way);
-	/* The reader comes back for a page that was there, too, and references it once. */
-	if (what == SETCACHE_HIT && fill->later)
-		setcache_set_await(part->set, way);
-	setcache_unlock(part->set);
 	if (what == SETCACHE_BUSY)
 		return SETCACHE_IS_BUSY;
 	if (what == SETCACHE_FULL)
 		return SETCACHE_IS_FULL;
-	part->way = way;
 	part->hash = key->hash;
 	part->reserved = what == SETCACHE_RESERVED;
 	part->failed = false;
 	part->doomed = false;
+	if (part->reserved && !is_sound(part)) {
+		end_reservation(fill, part, false);
+		setcache_set_put(part->set, part->way);
+		return SETCACHE_IS_FULL;
+	}
 	if (part->reserved) {
 		/* Pairs with the barrier of the hooks: the way comes before the look. */
 		smp_mb();
 		if (setcache_is_cached(fill->mapping, key->index) ||
 		    READ_ONCE(fill->mapping->mcube_setcache) == MCUBE_SETCACHE_NEVER) {
 			end_reservation(fill, part, false);
-			setcache_set_put(part->set, way);
+			setcache_set_put(part->set, part->way);
 			return SETCACHE_IS_CACHED;
 		}
 	}
@@ -193,14 +236,16 @@ void setcache_fill_publish(struct setcache_fill *fill)
 	bool killed;
 
 	/* The pages have been read before.  A kill of many pages takes the cookie, and no way. */
-	killed = READ_ONCE(fill->mapping->mcube_setcache) != fill->cookie;
+	killed = mcube_setcache_cookie_of(READ_ONCE(fill->mapping->mcube_setcache)) !=
+		 fill->cookie;
 	for (part = fill->part; part < fill->part + fill->nr; part++) {
 		if (!part->reserved)
 			continue;
 		/* A worker reads later, and counts. */
 		if (part->failed && !fill->later)
 			setcache_count(SETCACHE_STAT_ERRORS, 1);
-		if (end_reservation(fill, part, !part->failed && !killed)) {
+		if (end_reservation(fill, part, !part->failed && !killed &&
+				    !folio_test_hwpoison(setcache_folio(part)))) {
 			published++;
 		} else if (!part->failed) {
 			part->doomed = true;
@@ -232,11 +277,15 @@ enum setcache_obstacle setcache_fill_reserve(struct setcache_fill *fill,
 
 	fill->nr = 0;
 	fill->reserved = 0;
+	mcube_setcache_fills(fill->mapping, fill->cookie,
+			     min(last, fill->first + SETCACHE_BATCH - 1));
 	obstacle = reserve(fill, key);
 	while (!obstacle && fill->nr < SETCACHE_BATCH && fill->first + fill->nr <= last) {
 		struct setcache_key next = setcache_name(fill->cookie,
 							 fill->first + fill->nr);
 
+		next.user = key->user;
+		next.share = key->share;
 		obstacle = reserve(fill, &next);
 	}
 	return obstacle;

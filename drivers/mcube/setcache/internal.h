@@ -12,15 +12,18 @@
 #include <linux/errno.h>
 #include <linux/mutex.h>
 #include <linux/numa.h>
+#include <linux/page-flags.h>
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "../../../mm/mcube/setcache/engine.h"
 #include "home.h"
 #include "set.h"
 #include "table.h"
 
 struct address_space;
+struct file;
 struct iov_iter;
 struct kiocb;
 
@@ -129,6 +132,7 @@ struct setcache_nodes {
 extern struct setcache_config setcache_config;
 extern struct setcache_nodes setcache_nodes;
 extern struct setcache_table setcache_table;
+extern struct setcache_dead setcache_dead;
 extern struct mutex setcache_table_lock;
 
 DECLARE_PER_CPU(unsigned long [SETCACHE_NR_STATS], setcache_stats);
@@ -146,6 +150,20 @@ static inline struct setcache_slot *setcache_slot(struct setcache_set *set)
 static inline struct setcache_key setcache_name(u64 cookie, pgoff_t index)
 {
 	return setcache_key(setcache_table.seed, cookie, index);
+}
+
+/* As setcache_set_get(), but a page that is broken is not there. */
+static inline int setcache_get(struct setcache_set *set, const struct setcache_key *key,
+			       enum setcache_policy policy)
+{
+	int way = setcache_set_get(set, key, policy);
+
+	if (way >= 0 && unlikely(READ_ONCE(mcube_setcache_poisoned)) &&
+	    folio_test_hwpoison(set->entry[way].page)) {
+		setcache_set_put(set, way);
+		return -1;
+	}
+	return way;
 }
 
 /* config.c */
@@ -173,6 +191,12 @@ struct setcache_set *setcache_lock(struct setcache_key *key);
 void setcache_unlock(struct setcache_set *set);
 void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last);
 void setcache_drop(void);
+bool setcache_forget(struct folio *folio);
+
+/* user.c */
+int setcache_user(const struct file *file, u8 *share);
+void setcache_user_reads(const struct file *file);
+void setcache_users_reset(void);
 
 /* read.c */
 ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size);

@@ -28,6 +28,9 @@
 /* Pages that a set remembers after their eviction. */
 #define SETCACHE_GHOSTS	SETCACHE_WAYS
 
+/* Users whose pages are kept apart, at a time. */
+#define SETCACHE_USERS	4
+
 /**
  * struct setcache_entry - a way
  * @cookie: see struct setcache_key; written while the way is neither VALID nor pinned.
@@ -63,6 +66,8 @@ struct setcache_entry {
  *         would have had.
  * @count: references of the page since it came in, as far as the policy counts.
  * @entry: the ways.
+ * @of: for each user, the ways that his pages came into last.
+ * @buried: cookies that had been taken when the set last lost pages of such cookies.
  * @ghost_tag: pages evicted lately, by 16 bits of their hash; 0 if there is none.
  * @ghost_count: what @count was when the page was evicted.
  * @ghost_next: the ghost that is overwritten next.
@@ -81,6 +86,8 @@ struct setcache_set {
 	u32 again;
 	u8 count[SETCACHE_WAYS];
 	struct setcache_entry entry[SETCACHE_WAYS];
+	u16 of[SETCACHE_USERS];
+	u32 buried;
 	u16 ghost_tag[SETCACHE_GHOSTS];
 	u8 ghost_count[SETCACHE_GHOSTS];
 	u8 ghost_next;

@@ -18,7 +18,6 @@
 #include <linux/uio.h>
 #include <linux/wait.h>
 
-#include "../../../mm/mcube/setcache/engine.h"
 #include "copy.h"
 #include "fill.h"
 
@@ -142,6 +141,7 @@ ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 	struct setcache_fill fill __uninitialized;
 	enum setcache_obstacle obstacle;
 	pgoff_t last, nr;
+	int user;
 
 	fill.file = iocb->ki_filp;
 	fill.mapping = iocb->ki_filp->f_mapping;
@@ -168,6 +168,12 @@ ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 		setcache_count(SETCACHE_STAT_NOWAIT, 1);
 		return -EAGAIN;
 	}
+	user = setcache_user(fill.file, &key->share);
+	if (user < 0) {
+		setcache_count(SETCACHE_STAT_FULL, 1);
+		return 0;
+	}
+	key->user = user;
 	last = min((pgoff_t)(iocb->ki_pos + iov_iter_count(to) - 1) >> PAGE_SHIFT, nr - 1);
 	if (iocb->ki_flags & IOCB_WAITQ)
 		return setcache_fill_later(iocb, &fill, key, last);

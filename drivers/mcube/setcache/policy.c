@@ -48,9 +48,6 @@
 
 #include "policy.h"
 
-/* The small queue of S3-FIFO has this many ways. */
-#define SMALL_WAYS	(SETCACHE_WAYS / 8)
-
 /* Ways that S3-FIFO looks at before a victim has to do. */
 #define MOST_TURNS	(SETCACHE_WAYS * (SETCACHE_S3FIFO_COUNT + 2))
 
@@ -178,17 +175,18 @@ void setcache_policy_forget(struct setcache_set *set)
 		set->ghost_tag[i] = 0;
 }
 
-static void halve(struct setcache_set *set)
+static void halve(struct setcache_set *set, u16 scope)
 {
 	unsigned int i;
 
 	for (i = 0; i < SETCACHE_WAYS; i++)
-		WRITE_ONCE(set->count[i], READ_ONCE(set->count[i]) / 2);
+		if (scope >> i & 1)
+			WRITE_ONCE(set->count[i], READ_ONCE(set->count[i]) / 2);
 	for (i = 0; i < SETCACHE_GHOSTS; i++)
 		set->ghost_count[i] /= 2;
 }
 
-static unsigned int lfu_victim(struct setcache_set *set, u16 among)
+static unsigned int lfu_victim(struct setcache_set *set, u16 among, u16 scope)
 {
 	u64 order = READ_ONCE(set->order);
 	unsigned int best = 0, fewest = SETCACHE_COUNT_MAX + 1, i, way, count;
@@ -198,24 +196,26 @@ static unsigned int lfu_victim(struct setcache_set *set, u16 among)
 	for (i = 0; i < SETCACHE_WAYS; i++, order >>= 4) {
 		way = order & 0xf;
 		count = READ_ONCE(set->count[way]);
-		full |= count == SETCACHE_COUNT_MAX;
+		full |= scope >> way & 1 && count == SETCACHE_COUNT_MAX;
 		if (among >> way & 1 && count <= fewest) {
 			fewest = count;
 			best = way;
 		}
 	}
 	if (full)
-		halve(set);
+		halve(set, scope);
 	return best;
 }
 
-static unsigned int s3fifo_victim(struct setcache_set *set, u16 among)
+static unsigned int s3fifo_victim(struct setcache_set *set, u16 among, u16 scope)
 {
-	u16 small = set->small & setcache_set_resident(set), choice;
+	u16 small = set->small & setcache_set_resident(set) & scope, choice;
+	/* The small queue has this many ways. */
+	unsigned int small_ways = max(hweight16(scope) / 8, 1U);
 	unsigned int turns, way, count;
 
 	for (turns = 0; turns < MOST_TURNS; turns++) {
-		bool from_small = hweight16(small) >= SMALL_WAYS;
+		bool from_small = hweight16(small) >= small_ways;
 
 		choice = among & (from_small ? small : ~small);
 		if (!choice) {
@@ -240,19 +240,20 @@ static unsigned int s3fifo_victim(struct setcache_set *set, u16 among)
  * setcache_policy_victim() - the page that shall go
  * @set: the set.
  * @among: ways to choose from, at least one bit.
+ * @scope: ways that matter for the choice: those of a user, or all.
  * @policy: the policy.
  *
  * Return: a way of @among.
  */
-unsigned int setcache_policy_victim(struct setcache_set *set, u16 among,
+unsigned int setcache_policy_victim(struct setcache_set *set, u16 among, u16 scope,
 				    enum setcache_policy policy)
 {
 	switch (policy) {
 	case SETCACHE_LFU:
 	case SETCACHE_NRLFU:
-		return lfu_victim(set, among);
+		return lfu_victim(set, among, scope);
 	case SETCACHE_S3FIFO:
-		return s3fifo_victim(set, among);
+		return s3fifo_victim(set, among, scope);
 	default:
 		return oldest(READ_ONCE(set->order), among);
 	}

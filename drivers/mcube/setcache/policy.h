@@ -23,7 +23,7 @@ void setcache_order_init(struct setcache_set *set);
 bool setcache_order_touch(struct setcache_set *set, unsigned int way);
 void setcache_policy_enter(struct setcache_set *set, unsigned int way,
 			   enum setcache_policy policy);
-unsigned int setcache_policy_victim(struct setcache_set *set, u16 among,
+unsigned int setcache_policy_victim(struct setcache_set *set, u16 among, u16 scope,
 				    enum setcache_policy policy);
 void setcache_policy_leave(struct setcache_set *set, unsigned int way);
 void setcache_policy_forget(struct setcache_set *set);

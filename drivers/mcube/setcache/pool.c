@@ -125,6 +125,8 @@ void setcache_unlock(struct setcache_set *set)
  * @first: index of the first page.
  * @last: index of the last page.
  *
+ * A range that long says that the cookie was taken, and that fills may take the room.
+ *
  * Context: after a full barrier.
  */
 void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last)
@@ -132,6 +134,10 @@ void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last)
 	unsigned int killed = 0;
 	pgoff_t index;
 
+	if (last - first >= MCUBE_SETCACHE_KILL_MAX) {
+		setcache_dead_add(&setcache_dead, cookie);
+		return;
+	}
 	for (index = first; index - first <= last - first; index++) {
 		struct setcache_key key = setcache_name(cookie, index);
 		struct setcache_set *set;
@@ -176,6 +182,53 @@ void setcache_drop(void)
 static void account(struct folio *page, long nr)
 {
 	mod_node_page_state(folio_pgdat(page), NR_KERNEL_MISC_RECLAIMABLE, nr);
+}
+
+/**
+ * setcache_forget() - take a page out of its set
+ * @folio: the page.
+ *
+ * Its place gets another page.  If there is none, or somebody uses the page, it stays without
+ * a key, and setcache_fill_reserve() does not fill it if it is broken.
+ *
+ * Context: process, sleeps.
+ * Return: true if the page was in a set and is not any more.
+ */
+bool setcache_forget(struct folio *folio)
+{
+	struct folio *new = __folio_alloc_node(AS_WRITTEN, 0, folio_nid(folio)), *old = NULL;
+	unsigned int way;
+	u32 i;
+
+	mutex_lock(&setcache_table_lock);
+	for (i = 0; i < max(setcache_table.nr, settled); i++) {
+		struct setcache_set *set = setcache_table_set_at(&setcache_table, i);
+
+		for (way = 0; way < SETCACHE_WAYS && set->entry[way].page != folio; way++)
+			;
+		cond_resched();
+		if (way == SETCACHE_WAYS)
+			continue;
+		spin_lock(&setcache_slot(set)->lock);
+		setcache_count(SETCACHE_STAT_KILLED, setcache_set_expel(set, way));
+		if (set->entry[way].page == folio && setcache_set_is_free(set, way) &&
+		    (new || i >= setcache_table.nr)) {
+			old = folio;
+			account(old, -1);
+			set->entry[way].page = new;
+			if (new)
+				account(new, 1);
+			new = NULL;
+		}
+		spin_unlock(&setcache_slot(set)->lock);
+		break;
+	}
+	mutex_unlock(&setcache_table_lock);
+	if (new)
+		folio_put(new);
+	if (old)
+		folio_put(old);
+	return old;
 }
 
 static void free_page_of(struct setcache_set *set, unsigned int way)
@@ -349,6 +402,7 @@ static void begin(const struct list *list, bool homes)
 	};
 
 	setcache_nodes_choose(homes);
+	setcache_users_reset();
 	layout.homes = homes ? setcache_nodes.nr : 0;
 	setcache_table_init(&setcache_table, &layout, &locks, get_random_u64());
 }

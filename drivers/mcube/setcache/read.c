@@ -30,7 +30,7 @@ static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 {
 	struct address_space *mapping = iocb->ki_filp->f_mapping;
 	enum setcache_policy policy = READ_ONCE(setcache_config.policy);
-	u64 cookie = READ_ONCE(mapping->mcube_setcache);
+	u64 cookie = mcube_setcache_cookie_of(READ_ONCE(mapping->mcube_setcache));
 	loff_t before = i_size_read(mapping->host);
 	unsigned int hits = 0, remote = 0;
 	bool nodes = setcache_nodes.nr > 1;
@@ -45,7 +45,7 @@ static ssize_t copy_hits(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 
 		*key = setcache_name(cookie, iocb->ki_pos >> PAGE_SHIFT);
 		set = setcache_table_find(&setcache_table, key);
-		way = setcache_set_get(set, key, policy);
+		way = setcache_get(set, key, policy);
 		if (way < 0)
 			break;
 		*size = min(before, i_size_read(mapping->host));
@@ -80,6 +80,7 @@ ssize_t setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *size)
 	struct setcache_key key;
 	ssize_t got, done;
 
+	setcache_user_reads(iocb->ki_filp);
 	do {
 		if (READ_ONCE(setcache_config.numa) == SETCACHE_MESSAGE && setcache_nodes.nr > 1)
 			done = setcache_ask(iocb, to, size, &key, &got);

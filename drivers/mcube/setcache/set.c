@@ -26,8 +26,8 @@
  *      |                            kill, pins |
  *      +---------------------------------------+ kill, no pins
  *
- * Lock: setcache_set_reserve(), _publish(), _await(), _abort(), _kill(), _kill_range(),
- * and _move() are called under a lock of the set, which the caller has.  There are three
+ * Lock: setcache_set_reserve(), _publish(), _await(), _abort(), _expel(), _kill(),
+ * _kill_range(), _bury(), and _move() are called under a lock of the set, which the caller has.  There are three
  * functions that need no lock:
  *
  * setcache_set_get()
@@ -46,6 +46,11 @@
  *     looks into the index of the file.  An inserter stores a page in that index
  *     and then looks at the fingerprints.  With a full barrier in between on both sides
  *     at least one of the two sees the other.
+ *
+ * Users: a page that comes in for a user evicts no page of another user, as the other one
+ * could see that.  So while there are several, each has a share of the ways of each set, even
+ * of a set that has empty ways.  A set remembers no evicted pages then, as all users share
+ * these.
  *
  * Source: Zheng, Burns, Szalay, "A parallel page cache: IOPS and caching for
  * multicore systems", HotStorage 2012.
@@ -86,6 +91,15 @@ static void set_fingerprint(struct setcache_set *set, unsigned int way, u8 fp)
 	u64 *word = &set->fp[way / 8];
 
 	WRITE_ONCE(*word, (*word & ~(0xffULL << shift)) | (u64)fp << shift);
+}
+
+static void set_user(struct setcache_set *set, unsigned int way, unsigned int user)
+{
+	unsigned int i;
+
+	for (i = 0; i < SETCACHE_USERS; i++)
+		set->of[i] &= ~BIT(way);
+	set->of[user] |= BIT(way);
 }
 
 static bool has_key(const struct setcache_entry *e, const struct setcache_key *key)
@@ -246,24 +260,51 @@ static bool stays_once(struct setcache_set *set, unsigned int way)
 	return true;
 }
 
-/* A way for a new page, without a key; -1 if all ways are in use. */
-static int make_room(struct setcache_set *set, enum setcache_policy policy)
+static u16 ways_of(const struct setcache_set *set, unsigned int user)
+{
+	return set->of[user] & setcache_set_resident(set);
+}
+
+/* Ways of users that have more than their share, as they were others' ways before. */
+static u16 ways_above(const struct setcache_set *set, unsigned int share)
+{
+	unsigned int user;
+	u16 above = 0;
+
+	for (user = 0; user < SETCACHE_USERS; user++)
+		if (hweight16(ways_of(set, user)) > share)
+			above |= ways_of(set, user);
+	return above;
+}
+
+/*
+ * A way for a new page of a user, without a key; -1 if all that he may have are in use.  With
+ * a @share of 0 there is no other user.
+ */
+static int make_room(struct setcache_set *set, enum setcache_policy policy, unsigned int user,
+		     unsigned int share)
 {
 	unsigned int empty = SETCACHE_ALL & ~setcache_set_resident(set), way, pass;
-	u16 among;
+	u16 own = ways_of(set, user), scope = SETCACHE_ALL, among;
 
+	if (share && hweight16(own) >= share)
+		empty = 0;
 	for (; empty; empty &= empty - 1) {
 		way = __ffs(empty);
 		if (setcache_set_is_free(set, way))
 			return way;
 	}
+	if (share)
+		scope = hweight16(own) < share && ways_above(set, share) ?
+			ways_above(set, share) : own;
 	/* A page that has stayed in the first pass may go in the second one. */
 	for (pass = 0; pass < 2; pass++) {
-		for (among = set->valid; among; among &= ~BIT(way)) {
-			way = setcache_policy_victim(set, among, policy);
+		for (among = set->valid & scope; among; among &= ~BIT(way)) {
+			way = setcache_policy_victim(set, among, scope, policy);
 			if (stays_once(set, way) || !take_from_valid(set, way))
 				continue;
-			setcache_policy_leave(set, way);
+			if (!share)
+				setcache_policy_leave(set, way);
 			doom(set, way);
 			return way;
 		}
@@ -278,7 +319,7 @@ static int make_room(struct setcache_set *set, enum setcache_policy policy)
  * @policy: the policy.
  * @way: set to the way, if the caller holds a pin.
  *
- * Evicts the page that the policy chooses.  The caller holds a pin on the way if the
+ * Evicts the page that the policy chooses among those of the user.  The caller holds a pin on the way if the
  * result is %SETCACHE_RESERVED or %SETCACHE_HIT, and gives it back by
  * setcache_set_put().  After %SETCACHE_RESERVED the caller executes smp_mb(), looks if
  * the index of the file has the page, fills the page, and calls setcache_set_publish()
@@ -302,7 +343,7 @@ setcache_set_reserve(struct setcache_set *set, const struct setcache_key *key,
 		*way = mine;
 		return SETCACHE_HIT;
 	}
-	mine = make_room(set, policy);
+	mine = make_room(set, policy, key->user, key->share);
 	if (mine < 0)
 		return SETCACHE_FULL;
 	e = &set->entry[mine];
@@ -310,6 +351,7 @@ setcache_set_reserve(struct setcache_set *set, const struct setcache_key *key,
 	e->cookie = key->cookie;
 	e->index = key->index;
 	e->tag = key->hash;
+	set_user(set, mine, key->user);
 	WRITE_ONCE(set->filling, set->filling | BIT(mine));
 	set_fingerprint(set, mine, fingerprint(e->tag));
 	setcache_policy_enter(set, mine, policy);
@@ -363,7 +405,25 @@ void setcache_set_await(struct setcache_set *set, unsigned int way)
 void setcache_set_abort(struct setcache_set *set, unsigned int way)
 {
 	if (set->filling >> way & 1)
-		doom(set, way);
+		setcache_set_expel(set, way);
+}
+
+/**
+ * setcache_set_expel() - a way loses its key
+ * @set: the set.
+ * @way: the way.
+ *
+ * As setcache_set_kill() for the page of the way, whichever it is.
+ *
+ * Context: the lock of the set.
+ * Return: true if the way was VALID or FILLING.
+ */
+bool setcache_set_expel(struct setcache_set *set, unsigned int way)
+{
+	if (!(setcache_set_resident(set) >> way & 1))
+		return false;
+	doom(set, way);
+	return true;
 }
 
 /**
@@ -416,6 +476,72 @@ unsigned int setcache_set_kill_range(struct setcache_set *set,
 }
 
 /**
+ * setcache_set_bury() - pages whose cookie was taken make room
+ * @set: the set.
+ * @dead: cookies that were taken.
+ *
+ * Looks at the ways once after a cookie was taken.
+ *
+ * Context: the lock of the set.
+ * Return: number of pages that were VALID.
+ */
+unsigned int setcache_set_bury(struct setcache_set *set, const struct setcache_dead *dead)
+{
+	/* Pairs with setcache_dead_add(): the number comes before the cookies. */
+	u32 nr = atomic_read_acquire(&dead->nr);
+	unsigned int left = set->valid, way, buried = 0;
+	u64 cookie;
+
+	if (set->buried == nr)
+		return 0;
+	set->buried = nr;
+	for (; left; left &= left - 1) {
+		way = __ffs(left);
+		cookie = set->entry[way].cookie;
+		if (READ_ONCE(dead->cookie[cookie % SETCACHE_DEAD]) != cookie)
+			continue;
+		doom(set, way);
+		buried++;
+	}
+	return buried;
+}
+
+/**
+ * setcache_set_trim() - the users, or their shares, have changed
+ * @set: the set.
+ * @users: a bit for each user who may have pages.
+ * @share: ways that each of them may have; 0 if there is a single one.
+ * @policy: the policy, which chooses the pages that go.
+ *
+ * Forgets the pages that were evicted.
+ *
+ * Context: the lock of the set.
+ * Return: number of pages that were VALID or FILLING.
+ */
+unsigned int setcache_set_trim(struct setcache_set *set, u8 users, u8 share,
+			       enum setcache_policy policy)
+{
+	unsigned int user, way, most, killed = 0;
+	u16 own, among;
+
+	for (user = 0; user < SETCACHE_USERS; user++) {
+		most = users >> user & 1 ? share ?: SETCACHE_WAYS : 0;
+		for (;;) {
+			own = ways_of(set, user);
+			if (hweight16(own) <= most)
+				break;
+			among = own & set->valid;
+			way = among ? setcache_policy_victim(set, among, own, policy) :
+				      __ffs(own);
+			doom(set, way);
+			killed++;
+		}
+	}
+	setcache_policy_forget(set);
+	return killed;
+}
+
+/**
  * setcache_set_move() - a page belongs to another set now
  * @from: the set that has the page.
  * @way: its way, FILLING or VALID.
@@ -423,7 +549,7 @@ unsigned int setcache_set_kill_range(struct setcache_set *set,
  * @policy: the policy, which may evict a page from @to.
  *
  * The two ways exchange their pages, so that each set keeps as many.  A page that is
- * pinned or FILLING, or finds no room, is doomed instead.  Either way, @from has the
+ * pinned or FILLING, or finds no room but that of other users, is doomed instead.  Either way, @from has the
  * key no more.
  *
  * Context: the locks of both sets.
@@ -434,11 +560,16 @@ bool setcache_set_move(struct setcache_set *from, unsigned int way,
 {
 	struct setcache_entry *old = &from->entry[way], *new;
 	bool small = from->small >> way & 1;
+	unsigned int user = 0;
 	int place = -1;
 	void *page;
 
+	while (user < SETCACHE_USERS - 1 && !(from->of[user] >> way & 1))
+		user++;
 	if (from->valid >> way & 1 && take_from_valid(from, way))
-		place = make_room(to, policy);
+		place = make_room(to, policy, user,
+				  ways_of(to, user) == setcache_set_resident(to) ?
+				  0 : SETCACHE_WAYS);
 	doom(from, way);
 	if (place < 0)
 		return false;
@@ -449,6 +580,7 @@ bool setcache_set_move(struct setcache_set *from, unsigned int way,
 	new->cookie = old->cookie;
 	new->index = old->index;
 	new->tag = old->tag;
+	set_user(to, place, user);
 	WRITE_ONCE(to->count[place], READ_ONCE(from->count[way]));
 	to->small |= small ? BIT(place) : 0;
 	WRITE_ONCE(to->awaited, READ_ONCE(to->awaited) & ~BIT(place));

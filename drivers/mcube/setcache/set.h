@@ -34,6 +34,8 @@ enum setcache_state {
  * @hash: setcache_hash() of the two.
  * @nr: number of sets for which @place holds; 0 before setcache_table_find().
  * @place: number of the set among so many.
+ * @user: number of the user for whom the page comes in, less than %SETCACHE_USERS.
+ * @share: ways that his pages may have; 0 if there is no other user.
  */
 struct setcache_key {
 	u64 cookie;
@@ -41,6 +43,8 @@ struct setcache_key {
 	u64 hash;
 	u32 nr;
 	u32 place;
+	u8 user;
+	u8 share;
 };
 
 /**
@@ -71,6 +75,21 @@ enum setcache_reserved {
 	SETCACHE_FULL,
 };
 
+/* Cookies that are remembered as taken. */
+#define SETCACHE_DEAD	1024
+
+/**
+ * struct setcache_dead - cookies that were taken lately
+ * @nr: how many so far.
+ * @cookie: the last one for each remainder; cookies are given in turn.
+ *
+ * Pages with such a cookie are never found again, and go before any other page.
+ */
+struct setcache_dead {
+	atomic_t nr;
+	u64 cookie[SETCACHE_DEAD];
+};
+
 void setcache_set_init(struct setcache_set *set);
 int setcache_set_get(struct setcache_set *set, const struct setcache_key *key,
 		     enum setcache_policy policy);
@@ -82,9 +101,13 @@ setcache_set_reserve(struct setcache_set *set, const struct setcache_key *key,
 bool setcache_set_publish(struct setcache_set *set, unsigned int way);
 void setcache_set_await(struct setcache_set *set, unsigned int way);
 void setcache_set_abort(struct setcache_set *set, unsigned int way);
+bool setcache_set_expel(struct setcache_set *set, unsigned int way);
 bool setcache_set_kill(struct setcache_set *set, const struct setcache_key *key);
 unsigned int setcache_set_kill_range(struct setcache_set *set,
 				     const struct setcache_range *range);
+unsigned int setcache_set_bury(struct setcache_set *set, const struct setcache_dead *dead);
+unsigned int setcache_set_trim(struct setcache_set *set, u8 users, u8 share,
+			       enum setcache_policy policy);
 bool setcache_set_move(struct setcache_set *from, unsigned int way,
 		       struct setcache_set *to, enum setcache_policy policy);
 bool setcache_set_is_free(const struct setcache_set *set, unsigned int way);
@@ -129,6 +152,19 @@ static inline struct setcache_key setcache_key(u64 seed, u64 cookie, u64 index)
 		.cookie = cookie, .index = index,
 		.hash = setcache_hash(seed, cookie, index),
 	};
+}
+
+/**
+ * setcache_dead_add() - a cookie was taken
+ * @dead: where to remember it.
+ * @cookie: the cookie.
+ */
+static inline void setcache_dead_add(struct setcache_dead *dead, u64 cookie)
+{
+	WRITE_ONCE(dead->cookie[cookie % SETCACHE_DEAD], cookie);
+	/* Pairs with setcache_set_bury(): the cookie comes before the number. */
+	smp_wmb();
+	atomic_inc(&dead->nr);
 }
 
 /**

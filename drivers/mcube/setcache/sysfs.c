@@ -181,8 +181,15 @@ static struct attribute *stat_files[] = {
 	NULL
 };
 
+/* Counters tell when others read. */
+static umode_t for_root(struct kobject *kobj, struct attribute *attr, int number)
+{
+	return 0400;
+}
+
 static const struct attribute_group stats = {
 	.name = "stats",
+	.is_visible = for_root,
 	.attrs = stat_files,
 };
 

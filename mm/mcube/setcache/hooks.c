@@ -10,7 +10,9 @@
  *
  * A file has a cookie, a word in its page cache.  Pages in sets have the name
  * (cookie, index), and no cookie is used twice, so a file without a cookie has no page
- * in any set.  All pages of a file are killed at once by taking its cookie.
+ * in any set.  All pages of a file are killed at once by taking its cookie.  The file also
+ * has the end of the pages that were filled since it got the cookie: a kill of pages beyond
+ * it, as when the file grows, has nothing to do.
  *
  * Why a kill may be left out while the door is shut or is being shut: a task that is in
  * the engine by then began its read before the kill, and so may return the old page.
@@ -25,9 +27,11 @@
 
 #include <linux/atomic.h>
 #include <linux/export.h>
+#include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/mcube_setcache.h>
+#include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/percpu-refcount.h>
 #include <linux/rcupdate.h>
@@ -44,11 +48,13 @@
  */
 #define FAULT_TRIES	4
 
-/* More pages are killed by taking the cookie of the file. */
-#define KILL_MAX	1024
 
 DEFINE_STATIC_KEY_FALSE(mcube_setcache_key);
 bool mcube_setcache_all;
+
+/* A page that may have been in a set is broken. */
+bool mcube_setcache_poisoned;
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_poisoned, MCUBE);
 
 static const struct mcube_setcache_engine *engine;
 static struct percpu_ref users;
@@ -66,6 +72,21 @@ static bool skips(enum mcube_setcache_why why)
 }
 #endif
 
+static pgoff_t end_of(u64 word)
+{
+	return (pgoff_t)(word >> MCUBE_SETCACHE_END_SHIFT & (MCUBE_SETCACHE_END_MAX - 1)) <<
+		(word & ((1U << MCUBE_SETCACHE_END_SHIFT) - 1));
+}
+
+static u64 word_of(u64 cookie, pgoff_t end)
+{
+	unsigned int shift = 0;
+
+	for (; end >= MCUBE_SETCACHE_END_MAX; shift++)
+		end = (end + 1) / 2;
+	return cookie << MCUBE_SETCACHE_COOKIE_SHIFT | end << MCUBE_SETCACHE_END_SHIFT | shift;
+}
+
 /**
  * mcube_setcache_cookie() - the cookie of a file
  * @mapping: page cache of the file.
@@ -79,13 +100,37 @@ u64 mcube_setcache_cookie(struct address_space *mapping)
 	static atomic64_t last;
 	u64 old = READ_ONCE(mapping->mcube_setcache), new;
 
-	if (old)
-		return old;
-	new = atomic64_inc_return(&last);
-	old = cmpxchg(&mapping->mcube_setcache, 0, new);
-	return old ?: new;
+	if (!old) {
+		new = atomic64_inc_return(&last);
+		/* No cookie is used twice, so no file gets one after the last. */
+		if (new >= mcube_setcache_cookie_of(MCUBE_SETCACHE_NEVER)) {
+			atomic64_dec(&last);
+			return MCUBE_SETCACHE_NEVER;
+		}
+		old = cmpxchg(&mapping->mcube_setcache, 0, word_of(new, 0)) ?: word_of(new, 0);
+	}
+	return old == MCUBE_SETCACHE_NEVER ? old : mcube_setcache_cookie_of(old);
 }
 EXPORT_SYMBOL_NS_GPL(mcube_setcache_cookie, MCUBE);
+
+/**
+ * mcube_setcache_fills() - pages are about to come into sets
+ * @mapping: page cache of the file.
+ * @cookie: its cookie; nothing is done if it was taken meanwhile.
+ * @last: index of the last page.
+ *
+ * A full barrier follows before the filler looks whether the file has changed.  So a kill
+ * that does not see the new end comes before that look.
+ */
+void mcube_setcache_fills(struct address_space *mapping, u64 cookie, pgoff_t last)
+{
+	u64 word = READ_ONCE(mapping->mcube_setcache);
+
+	while (mcube_setcache_cookie_of(word) == cookie && end_of(word) <= last &&
+	       !try_cmpxchg(&mapping->mcube_setcache, &word, word_of(cookie, last + 1)))
+		;
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setcache_fills, MCUBE);
 
 /*
  * The engine copies without page faults, so that no user program can stop it.  If it
@@ -138,6 +183,14 @@ void mcube_setcache_leave(void)
 }
 EXPORT_SYMBOL_NS_GPL(mcube_setcache_leave, MCUBE);
 
+static void tell(u64 cookie, pgoff_t first, pgoff_t last)
+{
+	if (percpu_ref_tryget_live(&users)) {
+		engine->kill(cookie, first, last);
+		percpu_ref_put(&users);
+	}
+}
+
 /*
  * If the cookie changes meanwhile, the kill is complete: fills that use the new cookie
  * began after the full barrier.
@@ -145,19 +198,27 @@ EXPORT_SYMBOL_NS_GPL(mcube_setcache_leave, MCUBE);
 void __mcube_setcache_kill(struct address_space *mapping, pgoff_t first, pgoff_t last,
 			   enum mcube_setcache_why why)
 {
-	u64 cookie;
+	u64 word, cookie;
 
 	/* What the caller has stored comes before the look at the cookie, and at sets. */
 	smp_mb();
-	cookie = READ_ONCE(mapping->mcube_setcache);
-	if (!cookie || cookie == MCUBE_SETCACHE_NEVER || skips(why))
+	word = READ_ONCE(mapping->mcube_setcache);
+	if (!word || word == MCUBE_SETCACHE_NEVER || skips(why))
 		return;
-	if (last - first >= KILL_MAX) {
-		cmpxchg(&mapping->mcube_setcache, cookie, 0);
-	} else if (percpu_ref_tryget_live(&users)) {
-		engine->kill(cookie, first, last);
-		percpu_ref_put(&users);
+	if (last - first >= MCUBE_SETCACHE_KILL_MAX) {
+		if (end_of(word) <= first)
+			return;
+		last = min(last, end_of(word) - 1);
 	}
+	cookie = mcube_setcache_cookie_of(word);
+	if (last - first < MCUBE_SETCACHE_KILL_MAX) {
+		tell(cookie, first, last);
+		return;
+	}
+	while (!try_cmpxchg(&mapping->mcube_setcache, &word, 0))
+		if (mcube_setcache_cookie_of(word) != cookie)
+			return;
+	tell(cookie, 0, ULONG_MAX);
 }
 
 void __mcube_setcache_drop(void)
@@ -185,10 +246,35 @@ void __mcube_setcache_async(struct address_space *mapping)
 
 void __mcube_setcache_kill_all(struct address_space *mapping, bool closed)
 {
-	if (!closed)
+	u64 word;
+
+	if (!closed) {
 		__mcube_setcache_kill(mapping, 0, ULONG_MAX, MCUBE_SETCACHE_CLOSE);
-	else if (!skips(MCUBE_SETCACHE_CLOSE))
-		WRITE_ONCE(mapping->mcube_setcache, 0);
+	} else if (!skips(MCUBE_SETCACHE_CLOSE)) {
+		word = xchg(&mapping->mcube_setcache, 0);
+		if (word && word != MCUBE_SETCACHE_NEVER)
+			tell(mcube_setcache_cookie_of(word), 0, ULONG_MAX);
+	}
+}
+
+/*
+ * Of a page that is broken nobody may read any more: reads look from here on.  A page that
+ * only ages is whole, and goes back to the kernel, which takes it.
+ */
+void __mcube_setcache_shake(struct folio *folio)
+{
+	bool freed = false;
+
+	if (folio_test_lru(folio) || folio_test_large(folio))
+		return;
+	if (folio_test_hwpoison(folio))
+		WRITE_ONCE(mcube_setcache_poisoned, true);
+	if (percpu_ref_tryget_live(&users)) {
+		freed = engine->forget(folio);
+		percpu_ref_put(&users);
+	}
+	if (freed)
+		drain_all_pages(folio_zone(folio));
 }
 
 /**

@@ -11,6 +11,8 @@
  */
 #include "mcube_test.h"
 
+#include <linux/bitops.h>
+
 #include "setcache/policy.h"
 #include "setcache/set.h"
 
@@ -262,6 +264,89 @@ TEST(an_awaited_page_counts_once)
 }
 
 /* Such a page stays once when it should go, and not twice; one of all pages goes. */
+/* Fill a page for a user who has a share; true if it is in the set then. */
+static bool fill_for(u8 user, u8 share, u64 index, enum setcache_policy policy)
+{
+	struct setcache_key key = key_of(10 + user, index);
+	unsigned int way;
+
+	key.user = user;
+	key.share = share;
+	if (setcache_set_reserve(&set, &key, policy, &way) != SETCACHE_RESERVED)
+		return false;
+	setcache_set_publish(&set, way);
+	setcache_set_put(&set, way);
+	return true;
+}
+
+/* The pages of a user in the set, a bit each. */
+static u32 seen_by(u8 user)
+{
+	u32 seen = 0;
+	u64 i;
+
+	for (i = 0; i < 2 * SETCACHE_WAYS; i++)
+		seen |= (u32)is_in(&set, 10 + user, i) << i;
+	return seen;
+}
+
+/* What a user has in a set, and which of his pages goes, is the same whatever others read. */
+TEST(users_see_nothing_of_each_other)
+{
+	const u8 share = SETCACHE_WAYS / 2;
+	enum setcache_policy policy;
+	unsigned int others, i;
+	u32 seen[3];
+
+	for (policy = SETCACHE_LRU; policy <= SETCACHE_S3FIFO; policy++) {
+		for (others = 0; others < ARRAY_SIZE(seen); others++) {
+			begin();
+			for (i = 0; i < SETCACHE_WAYS; i++)
+				ASSERT_TRUE(fill_for(0, 0, i, policy));
+			/* Another user comes. */
+			EXPECT_EQ(setcache_set_trim(&set, 3, share, policy), share);
+			for (i = 0; i < 2 * SETCACHE_WAYS; i++) {
+				if (!is_in(&set, 10, i))
+					ASSERT_TRUE(fill_for(0, share, i, policy));
+				if (others && i % others == 0)
+					ASSERT_TRUE(fill_for(1, share, 100 + i, policy));
+				ASSERT_LE(hweight16(set.of[0] & set.valid), share);
+				check(_metadata, &set);
+			}
+			seen[others] = seen_by(0);
+			/* He goes, and so do his pages. */
+			setcache_set_trim(&set, 1, 0, policy);
+			EXPECT_EQ(seen_by(0), seen[others]);
+			EXPECT_EQ(hweight16(set.valid), share);
+		}
+		EXPECT_EQ(hweight32(seen[0]), share);
+		EXPECT_EQ(seen[1], seen[0]);
+		EXPECT_EQ(seen[2], seen[0]);
+	}
+}
+
+/* Pages whose cookie was taken leave their ways, and no other page does. */
+TEST(the_dead_make_room)
+{
+	static struct setcache_dead dead;
+	unsigned int i;
+
+	begin();
+	for (i = 0; i < SETCACHE_WAYS; i++)
+		fill(_metadata, &set, 1 + i % 2, i, SETCACHE_S3FIFO);
+	EXPECT_EQ(setcache_set_bury(&set, &dead), 0);
+	setcache_dead_add(&dead, 2 + SETCACHE_DEAD);
+	EXPECT_EQ(setcache_set_bury(&set, &dead), 0);
+	setcache_dead_add(&dead, 2);
+	EXPECT_EQ(setcache_set_bury(&set, &dead), SETCACHE_WAYS / 2);
+	EXPECT_EQ(setcache_set_bury(&set, &dead), 0);
+	for (i = 0; i < SETCACHE_WAYS / 2; i++)
+		fill(_metadata, &set, 3, i, SETCACHE_S3FIFO);
+	for (i = 0; i < SETCACHE_WAYS; i += 2)
+		EXPECT_TRUE(is_in(&set, 1, i));
+	check(_metadata, &set);
+}
+
 TEST(an_awaited_page_stays_once)
 {
 	enum setcache_policy policy;
@@ -272,7 +357,7 @@ TEST(an_awaited_page_stays_once)
 		for (i = 0; i < SETCACHE_WAYS; i++)
 			fill(_metadata, &set, 1, i, policy);
 		/* The page that would go. */
-		first = setcache_policy_victim(&set, set.valid, policy);
+		first = setcache_policy_victim(&set, set.valid, SETCACHE_ALL, policy);
 		setcache_set_await(&set, first);
 		i = set.entry[first].index;
 		EXPECT_NE(fill(_metadata, &set, 2, 0, policy), first);

@@ -150,6 +150,23 @@ TEST_F_TIMEOUT(setcache_life, dropped_pages_leave, 120)
 	EXPECT_COUNTS(24, 8);
 }
 
+/* A file that grows, and advice beyond the pages that are in sets, leave these there. */
+TEST_F_TIMEOUT(setcache_life, changes_beyond_the_pages, 120)
+{
+	counts(&self->hits, &self->fills);
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 64, 1, 1));
+	EXPECT_COUNTS(0, 64);
+	if (variant->place != ON_BLOCK_DEVICE)
+		EXPECT_EQ(0, ftruncate(self->fd, 4 * MANY * PAGE_SIZE_));
+	EXPECT_EQ(0, posix_fadvise(self->fd, MANY * PAGE_SIZE_, 0, POSIX_FADV_DONTNEED));
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 64, 1, 1));
+	EXPECT_COUNTS(64, 0);
+	/* So do those from among them, but for the pages that they name. */
+	EXPECT_EQ(0, posix_fadvise(self->fd, 48 * PAGE_SIZE_, 0, POSIX_FADV_DONTNEED));
+	EXPECT_EQ(0, wrong(self->random_fd, self->buf, 0, 64, 1, 1));
+	EXPECT_COUNTS(48, 16);
+}
+
 TEST_F_TIMEOUT(setcache_life, reads_that_may_not_wait, 120)
 {
 	struct iovec iov = { .iov_base = self->buf, .iov_len = PAGE_SIZE_ };
@@ -295,6 +312,9 @@ TEST_F_TIMEOUT(setcache_life, a_user_without_rights, 120)
 			if (mcube_write(path, "1") != -EACCES)
 				_exit(5 + i);
 		}
+		/* Counters tell when others read. */
+		if (mcube_read_num(MCUBE_SETCACHE "stats/hits") != -EACCES)
+			_exit(11);
 		if (open(self->setup.file, O_RDWR) >= 0 || setcache_ways_in_use() >= 0)
 			_exit(10);
 		_exit(0);
@@ -305,6 +325,82 @@ TEST_F_TIMEOUT(setcache_life, a_user_without_rights, 120)
 	EXPECT_EQ(256, setcache_stat("pages"));
 	EXPECT_EQ(1, mcube_read_num(MCUBE_SETCACHE "size_mib"));
 	EXPECT_EQ(0, setcache_ways_in_use());
+}
+
+/* Look which pages of a file are in sets, and bring in none. */
+static unsigned int present(int fd, char *buf, unsigned int pages, bool *in)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = PAGE_SIZE_ };
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < pages; i++)
+		sum += in[i] = preadv2(fd, &iov, 1, i * PAGE_SIZE_, RWF_NOWAIT) > 0;
+	return sum;
+}
+
+/*
+ * Fill the sets, let the other process read, and look which pages have gone.  Returns how
+ * many, in the last round; the first one tells that somebody came.
+ */
+static int watch(const char *path, char *buf, int ask, int answer)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), round, i, gone = -1;
+	bool before[MANY], after[MANY];
+	char c = 0;
+
+	if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM))
+		return 101;
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 4; i++)
+			if (wrong(fd, buf, 0, MANY, 1, 1))
+				return 102;
+		if (present(fd, buf, MANY, before) < 64)
+			return 103;
+		if (write(ask, &c, 1) != 1 || read(answer, &c, 1) != 1)
+			return 104;
+		present(fd, buf, MANY, after);
+		for (i = 0, gone = 0; i < (int)MANY; i++)
+			gone += before[i] != after[i];
+	}
+	return gone < 100 ? gone : 100;
+}
+
+/* A user who fills the sets with a file of his own learns nothing of what root reads. */
+TEST_F_TIMEOUT(setcache_life, others_see_nothing, 240)
+{
+	int ask[2], answer[2], round, fd, status;
+	char path[192], c;
+	pid_t pid;
+
+	if (variant->place != ON_EXT4)
+		SKIP(return, "the same on all file systems");
+	snprintf(path, sizeof(path), "%s-mine", self->setup.backing);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, setcache_write(fd, MANY, 1));
+	ASSERT_EQ(0, fchown(fd, NOBODY, NOBODY));
+	close(fd);
+	ASSERT_EQ(0, chmod(SETCACHE_MOUNT, 0755));
+	ASSERT_EQ(0, pipe(ask));
+	ASSERT_EQ(0, pipe(answer));
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+			_exit(105);
+		_exit(watch(path, self->buf, ask[1], answer[0]));
+	}
+	close(ask[1]);
+	for (round = 0; round < 3 && read(ask[0], &c, 1) == 1; round++) {
+		/* Each time other pages, so that they have to come in. */
+		EXPECT_EQ(0, wrong(self->random_fd, self->buf, 256 * round, 64, 1, 1));
+		EXPECT_EQ(1, write(answer[1], &c, 1));
+	}
+	EXPECT_EQ(3, round);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	unlink(path);
 }
 
 /* Read until killed. */
