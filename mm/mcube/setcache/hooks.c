@@ -48,7 +48,6 @@
  */
 #define FAULT_TRIES	4
 
-
 DEFINE_STATIC_KEY_FALSE(mcube_setcache_key);
 bool mcube_setcache_all;
 

@@ -11,7 +11,9 @@ import statistics
 import lab  # first: it makes the other packages importable
 import guests
 from lib import ui
+from lib.modelled import Model
 from mcube_cmd.term import print_table
+from qemu import LOGS
 from rocs import guest as figures
 from rocs import loads
 
@@ -27,7 +29,8 @@ COLORS = {"off": "#4477aa", "profile": "#ddaa33", "search": "#bbbbbb", "hold": "
 
 def machine(_variant):
     """Options of a guest."""
-    return {"smp": 2, "mem": "1G", "model": MODEL, "icount": True,
+    pages = LOGS / f"demo-{NAME}-{VARIANTS[0]}" / "pages"
+    return {"smp": 2, "mem": "1G", "model": Model(MODEL, pages=pages), "icount": True,
             "programs": figures.PROGRAMS}
 
 

@@ -89,44 +89,13 @@ def irqsoff(data):
             pairs(plain(data["summary"])), pairs(plain(data["parameters"])))
 
 
-def placement(s):
-    """The demo's placement part."""
-    rows = [{"policy": k.removeprefix("aged_"), "memory": "aged" if k.startswith("aged_")
-             else "booted"} | v for k, v in s.items() if isinstance(v, dict)]
-    return ["Frames that real programs got, in the order of their faults: mean length of runs "
-            "of\nconsecutive frames, distinct colors and banks among the first 32 and 128, and how "
-            "often two\nprocesses in lockstep met in a bank.",
-            table(rows, {"memory": "memory", "policy": "policy", "runs": "runs_mean",
-                         "colors/32": "colors_32", "/128": "colors_128", "banks/32": "banks_32",
-                         "/128 ": "banks_128", "same bank": "lockstep_meets"}),
-            pairs(plain(s))]
-
-
-def pollution(data):
-    """The demo's pollution part."""
-    median = lambda key: lambda r: r.get(key, {}).get("median", "")  # noqa: E731
-    return ["A program that uses 768 KiB again and again on the modelled machine ``"
-            + data["parameters"]["pollution"]["machine"] + "``, alone and\n"
-            "beside a program that streams through a file, all policies off and with SRM-buffer; "
-            "simulated,\nmedians.",
-            table([r for r in data["rows"] if r["part"] == "pollution"],
-                  {"policy": "policy", "victim": "situation", "cycles": median("cycles"),
-                   "LLC references": median("llc_refs"), "LLC misses": median("llc_misses"),
-                   "row conflicts": median("row_conflicts")}),
-            pairs(plain(data["summary"]["pollution"]))]
-
-
 def demo(data):
-    """make demo, the parts that were shown."""
-    parts = data["summary"]
-    out = [*(placement(parts["placement"]) if "placement" in parts else ()),
-           *(pollution(data) if "pollution" in parts else ())]
-    if "programs" in parts:
-        rows = [r for r in data["rows"] if r["part"] == "programs"]
-        out += ["Numerical programs beside real programs that read files: a short form of\n"
-                "``make bench-srm``; simulated, one run each.",
-                pairs_table(rows), pairs(plain(parts["programs"]))]
-    return out
+    """make demo: what the scenes save."""
+    rows = [{"scene": scene, "name": key, "share": value}
+            for scene, each in data["summary"].items() for key, value in plain(each).items()]
+    return ["What each scene saves, as a share: *time* and *misses* are simulated, *requests* and "
+            "*pages* that\nthe device reads are counted.",
+            table(rows, {"scene": "scene", "figure": "name", "share": "share"})]
 
 
 def model(data):
@@ -598,7 +567,7 @@ SECTIONS = {
     "file": ("Cost of the page cache", "make bench-file", page_cache),
     "scale": ("Locks that CPUs share", "make bench-scale", scale),
     "irqsoff": ("Sections with interrupts off", "make bench-irqsoff", irqsoff),
-    "demo": ("Placement of real programs", "make demo", demo),
+    "demo": ("The demo", "make demo", demo),
     "model": ("The modelled machine", "make bench-model", model),
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
     "m3-starts": ("M3's Figures 6 and 7", "make bench-m3-starts", m3_starts),

@@ -89,8 +89,12 @@ FIXTURE_TEARDOWN(unit)
 #endif
 }
 
+/* The limit ends a test that hangs; on a busy host a sound one has a small share of a CPU. */
+#define TEST_PATIENCE	20
+
 #undef TEST
-#define TEST(name) TEST_F_TIMEOUT(unit, name, TEST_TIMEOUT_DEFAULT * test_scale())
+#define TEST(name) \
+	TEST_F_TIMEOUT(unit, name, TEST_TIMEOUT_DEFAULT * TEST_PATIENCE * test_scale())
 
 /* As TEST_HARNESS_MAIN, but first prints how to repeat the run: a test may abort. */
 int main(int argc, char **argv)
