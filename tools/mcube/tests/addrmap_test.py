@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The address map as the command works it out."""
 
+import errno
 import random
 import unittest
 
@@ -146,7 +147,8 @@ class Command(fake.Case):
 
     def test_set_back(self):
         """A map that only the kernel refuses: the other is set back, and counts as root's."""
-        err = self.mcube_says("map", "set", "--color", "none", "--bank", "0x0")[2]
+        self.root.errors = {"map/bank_map": errno.ENOMEM}
+        err = self.mcube_says("map", "set", "--color", "none", "--bank", "0x24000")[2]
         self.assertEqual(self.value("map/color_map"), fake.COLORS)
         self.assertIn("count as root's: color=sysfs bank=sysfs, which was color=cpuid", err)
         self.assertNotIn("all settings are as before", err)

@@ -36,6 +36,7 @@ class PatienceTest(unittest.TestCase):
     """The clock, and the limit by it."""
 
     def setUp(self):
+        """A process."""
         # pylint: disable=consider-using-with
         self.tmp = tempfile.TemporaryDirectory()
         self.addCleanup(self.tmp.cleanup)
