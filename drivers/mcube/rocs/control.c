@@ -169,7 +169,7 @@ static void tick_fn(struct work_struct *work)
 		if (rocs_targets[i])
 			more |= rocs_window_move(rocs_targets[i], deadline);
 	/* A pause of the prefetchers ends in time, however rare looks are. */
-	wait = min(DIV_ROUND_UP(until_look(), TICK_NSEC), (u64)HZ);
+	wait = min_t(u64, DIV_ROUND_UP(until_look(), TICK_NSEC), HZ);
 	queue_delayed_work(queue, &tick, more ? 1 : max(wait, 1UL));
 }
 
@@ -216,7 +216,8 @@ static int disable(void)
  * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0; -EINTR if a signal came; -ENXIO if perf does not have the events or colors are those of L2 alone,
+ * Return: 0; -EINTR if a signal came; -ENXIO if perf does not have the events or colors are
+ * those of L2 alone,
  * -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the address map has one color,
  * -ERANGE if the share of the colors is none.
  */

@@ -27,7 +27,8 @@
  *      +---------------------------------------+ kill, no pins
  *
  * Lock: setcache_set_reserve(), _publish(), _await(), _abort(), _expel(), _kill(),
- * _kill_range(), _bury(), and _move() are called under a lock of the set, which the caller has.  There are three
+ * _kill_range(), _bury(), and _move() are called under a lock of the set, which the caller has.
+ * There are three
  * functions that need no lock:
  *
  * setcache_set_get()
@@ -319,7 +320,8 @@ static int make_room(struct setcache_set *set, enum setcache_policy policy, unsi
  * @policy: the policy.
  * @way: set to the way, if the caller holds a pin.
  *
- * Evicts the page that the policy chooses among those of the user.  The caller holds a pin on the way if the
+ * Evicts the page that the policy chooses among those of the user.  The caller holds a
+ * pin on the way if the
  * result is %SETCACHE_RESERVED or %SETCACHE_HIT, and gives it back by
  * setcache_set_put().  After %SETCACHE_RESERVED the caller executes smp_mb(), looks if
  * the index of the file has the page, fills the page, and calls setcache_set_publish()
@@ -549,7 +551,8 @@ unsigned int setcache_set_trim(struct setcache_set *set, u8 users, u8 share,
  * @policy: the policy, which may evict a page from @to.
  *
  * The two ways exchange their pages, so that each set keeps as many.  A page that is
- * pinned or FILLING, or finds no room but that of other users, is doomed instead.  Either way, @from has the
+ * pinned or FILLING, or finds no room but that of other users, is doomed instead.  Either way,
+ * @from has the
  * key no more.
  *
  * Context: the locks of both sets.

@@ -218,7 +218,7 @@ static void __init report_guess(const struct mcube_guess *g, enum mcube_map_sour
 	static const char * const how[] = {
 		[MCUBE_GUESS_DIRECT] = "indexed by address bits",
 		[MCUBE_GUESS_SLICE] = "in slices",
-		[MCUBE_GUESS_L2] = "L2 alone, as it is not known how the last-level cache is indexed",
+		[MCUBE_GUESS_L2] = "L2 alone, as the index of the last-level cache is not known",
 	};
 	unsigned int colors = 1U << g->nr_masks;
 

@@ -18,7 +18,7 @@ struct iov_iter;
  */
 #define MCUBE_SETCACHE_COOKIE_SHIFT	20
 #define MCUBE_SETCACHE_END_SHIFT	6
-#define MCUBE_SETCACHE_END_MAX		(1U << 14)
+#define MCUBE_SETCACHE_END_MAX		BIT(14)
 
 static inline u64 mcube_setcache_cookie_of(u64 word)
 {

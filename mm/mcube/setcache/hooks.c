@@ -142,7 +142,7 @@ ssize_t __mcube_setcache_read(struct kiocb *iocb, struct iov_iter *to, loff_t *s
 	ssize_t ret;
 
 	do {
-		/* Nothing has been copied: the page cache copies with faults, and gives the error. */
+		/* Nothing was copied: the page cache copies with faults, and gives the error. */
 		if (!tries--)
 			return 0;
 		if (!percpu_ref_tryget_live(&users))

@@ -76,7 +76,8 @@ static struct mcube_policy policy = {
  * Context: process, sleeps.
  * Return: 0; -EINTR if a signal came before anything changed, -ENODEV if the
  * mcube allocator is off, -ENOMEM if boot had no memory for a counter,
- * -EOPNOTSUPP if the address map has only one color, -ENXIO if its colors are those of L2 alone, -ERANGE if group_order needs
+ * -EOPNOTSUPP if the address map has only one color, -ENXIO if its colors are those
+ * of L2 alone, -ERANGE if group_order needs
  * more colors than the map has, or a map without a table.
  */
 int mcube_srm_enable(bool on)

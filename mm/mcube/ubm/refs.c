@@ -142,7 +142,8 @@ static __always_inline bool left_out(const struct address_space *mapping, loff_t
 	u64 word = READ_ONCE(mapping->mcube_ubm);
 	pgoff_t first = pos >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
 
-	return word & MCUBE_UBM_SHIFT && pos != prev && !((first ^ last) >> MCUBE_UBM_BLOCK_SHIFT) &&
+	return word & MCUBE_UBM_SHIFT && pos != prev &&
+	       !((first ^ last) >> MCUBE_UBM_BLOCK_SHIFT) &&
 	       mcube_ubm_unsampled(word >> 32, first, word & MCUBE_UBM_SHIFT) > last - first;
 }
 

@@ -48,8 +48,6 @@ double mcube_deadline(double seconds)
 }
 
 /* The harness ends a case by an alarm; see the Makefile. */
-unsigned int __real_alarm(unsigned int seconds);
-unsigned int __wrap_alarm(unsigned int seconds);
 unsigned int __wrap_alarm(unsigned int seconds)
 {
 	return __real_alarm(seconds * mcube_env("MCUBE_PATIENCE", 1));

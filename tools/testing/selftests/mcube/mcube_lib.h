@@ -165,6 +165,8 @@ int mcube_make_hole(const char *path, size_t pages);
 int mcube_swap_head(int fd, size_t pages);
 double mcube_now(void);
 double mcube_deadline(double seconds);
+unsigned int __real_alarm(unsigned int seconds);
+unsigned int __wrap_alarm(unsigned int seconds);
 long mcube_env(const char *name, long fallback);
 
 #endif /* _SELFTEST_MCUBE_LIB_H */
