@@ -216,10 +216,9 @@ static int disable(void)
  * @on: true to switch it on.
  *
  * Context: process, sleeps.
- * Return: 0; -EINTR if a signal came; -ENXIO if perf does not have the events or colors are
- * those of L2 alone,
- * -ENODEV if the mcube allocator is off, -EOPNOTSUPP if the address map has one color,
- * -ERANGE if the share of the colors is none.
+ * Return: 0; -EINTR if a signal came; -ENXIO if perf does not have the events, or the colors
+ * of the address map are colors of L2 alone; -ENODEV if the mcube allocator is off;
+ * -EOPNOTSUPP if the address map has one color; -ERANGE if the share of the colors is none.
  */
 int rocs_enable(bool on)
 {

@@ -19,8 +19,8 @@
  *   a single event  the data source of each sample tells the level, as AMD's IBS
  *                   and the modelled PMU have it; the other event is "none"
  *
- * A sample whose data source is known is believed, whatever its event.  Samples that
- * the levels before the last one served are not counted, nor are those of code of the
+ * A sample whose data source is known is believed, whatever its event.  ROCS does not
+ * count samples that the levels before the last one served, or samples of code of the
  * kernel or of a guest.
  *
  * Source: Soares, Tam and Stumm, MICRO 2008, section 3.1.  The paper samples the
@@ -187,7 +187,7 @@ u64 rocs_event_most(const struct rocs_window *w)
  * @addr: address of the data.
  *
  * A PMU that cannot tell modes apart, as IBS, samples the kernel too, and the guest of a
- * process that is a virtual machine.  A guest has addresses that look like those of a
+ * process that is a virtual machine.  A guest has addresses that look like addresses of a
  * process; its sample arrives on the way out of the guest, where no other code of
  * the process runs.
  *

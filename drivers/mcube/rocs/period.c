@@ -94,7 +94,7 @@ u32 rocs_period_next(u32 period, u64 samples, u64 cycles, u32 cost, u32 permille
 }
 
 /**
- * rocs_period_rest() - how long nobody looks after a look
+ * rocs_period_rest() - time from the end of a look to the next look
  * @spent: time that the look took, in ns.
  * @permille: share of the time that looks may take, 1..1000; a tenth is the most.
  *

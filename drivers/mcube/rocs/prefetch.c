@@ -212,7 +212,7 @@ static struct notifier_block reboot_nb = { .notifier_call = reboot_notify };
  * rocs_prefetch_contended() - does resctrl's pseudo-locking write the register?
  * @vfm: model of the processor.
  *
- * Return: true for those of @models that get_prefetch_disable_bits() of resctrl knows.
+ * Return: true for models that get_prefetch_disable_bits() of resctrl knows as well.
  */
 bool rocs_prefetch_contended(u32 vfm)
 {
@@ -237,7 +237,7 @@ static const struct switches *find_switches(void)
 /**
  * rocs_prefetch_known() - is it known how prefetchers are switched?
  *
- * Return: true if the model of the processor is known, and nobody else switches them.
+ * Return: true if the model of the processor is known, and resctrl does not switch its prefetchers.
  */
 bool rocs_prefetch_known(void)
 {

@@ -63,7 +63,7 @@ static enum setcache_obstacle read_pages(struct setcache_fill *fill, struct setc
 {
 	enum setcache_obstacle obstacle;
 
-	/* Who truncates the file may wait for a device that does not answer. */
+	/* A task that truncates the file holds the lock, and its device may not answer. */
 	if (down_read_killable(&fill->mapping->invalidate_lock))
 		return SETCACHE_IS_BUSY;
 	obstacle = setcache_fill_reserve(fill, key, last);

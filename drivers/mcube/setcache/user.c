@@ -94,7 +94,7 @@ static void trim_all(u8 who, u8 share)
 	}
 }
 
-/* Those who have not read for long go, and a user comes.  Returns his number, or -1. */
+/* Drop users that have not read for long, and add a user.  Returns its number, or -1. */
 static int come_and_go(kuid_t uid)
 {
 	u8 old = present, who = old, share;
@@ -119,7 +119,7 @@ static int come_and_go(kuid_t uid)
 	share = hweight8(who) > 1 ? SETCACHE_WAYS / hweight8(who) : 0;
 	if (old && !mutex_trylock(&setcache_table_lock))
 		return find(uid);
-	/* Those who go have gone, and those who stay have their share, before he comes. */
+	/* Old users are gone, and other users have their share, before the new user fills a page. */
 	WRITE_ONCE(present, old & who);
 	WRITE_ONCE(share_of_each, share);
 	if (old) {

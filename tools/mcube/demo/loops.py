@@ -8,7 +8,7 @@ page cache shortly before it is needed again. UBM sees the loop, and holds a par
 import guests
 from lib.source import BASE
 from mcube_cmd.term import print_table
-from scenes import OFF, ON, bars, show
+from scenes import COUNT, OFF, ON, bars, reads, show
 
 NAME = "ubm"
 TITLE = "UBM: a tree is searched again and again, in a cgroup too small for it"
@@ -56,7 +56,7 @@ def script(variant):
               f"echo '    # grep -rc folio /data/{TREE}, {ROUNDS} times'",
               f"for i in $(seq {ROUNDS}); do",
               f"grep -rc folio /data/{TREE} > /dev/null",
-              "awk '{ print $1, $3 }' /sys/block/vda/stat; done > /results/reads",
+              f"{COUNT}; done > /results/reads",
               "echo $$ > /sys/fs/cgroup/cgroup.procs"]
     if variant != "off":
         lines.append(show("mcube ubm | awk 'NR <= 12'"))
@@ -67,11 +67,7 @@ def report(results):
     """Table, sentence, picture."""
     rows = []
     for variant, result in results.items():
-        found = [tuple(map(int, x.split())) for x in
-                 (result.results / "reads").read_text("utf-8").splitlines()]
-        for i, (before, after) in enumerate(zip(found, found[1:]), 2):
-            rows.append({"policy": variant, "round": i, "requests": after[0] - before[0],
-                         "pages": (after[1] - before[1]) // 8})
+        rows += [{"policy": variant, "round": i} | r for i, r in enumerate(reads(result), 2)]
     total = {(v, k): sum(r[k] for r in rows if r["policy"] == v)
              for v in VARIANTS for k in ("pages", "requests")}
     cut = {k: 1 - total["ubm", k] / total["off", k] for k in ("pages", "requests")}

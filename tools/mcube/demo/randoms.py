@@ -11,7 +11,7 @@ import array
 import lab  # first: it makes the other packages importable
 import guests
 from mcube_cmd.term import print_table
-from scenes import OFF, ON, bars, show
+from scenes import COUNT, OFF, ON, bars, reads, show
 import sets
 
 NAME = "setcache"
@@ -53,8 +53,7 @@ def script(variant):
                   f"echo $$ > {GROUP}/cgroup.procs"]
     else:
         lines += ["insmod /lib/modules/mcube_setcache.ko", show(f"mcube setcache on --size {MIB}M")]
-    count = "awk '{ print $1, $3 }' /sys/block/vda/stat"
-    lines += [f"{count} > /results/reads", show(READ), f"{count} >> /results/reads"]
+    lines += [f"{COUNT} > /results/reads", show(READ), f"{COUNT} >> /results/reads"]
     if variant != "off":
         lines.append(show("mcube setcache"))
     return "\n".join(lines) + "\n"
@@ -62,12 +61,7 @@ def script(variant):
 
 def report(results):
     """Table, sentence, picture."""
-    rows = []
-    for variant, result in results.items():
-        before, after = (tuple(map(int, x.split())) for x in
-                         (result.results / "reads").read_text("utf-8").splitlines())
-        rows.append({"policy": variant, "requests": after[0] - before[0],
-                     "pages": (after[1] - before[1]) // 8})
+    rows = [{"policy": v} | reads(result)[0] for v, result in results.items()]
     off, on = rows
     cut = 1 - on["requests"] / off["requests"]
     print(f"\n{READS:,} reads of {PAGES:,} pages, {MIB} MiB of memory for them; counted\n")

@@ -28,6 +28,18 @@ def show(command):
     return f"echo {shlex.quote('    # ' + command)}\n{command}"
 
 
+# Shell command that prints the requests and the sectors that the device has read.
+COUNT = "awk '{ print $1, $3 }' /sys/block/vda/stat"
+
+
+def reads(result):
+    """Requests and pages between the lines of /results/reads, which COUNT wrote."""
+    found = [tuple(map(int, x.split())) for x in
+             (result.results / "reads").read_text("utf-8").splitlines()]
+    return [{"requests": after[0] - before[0], "pages": (after[1] - before[1]) // 8}
+            for before, after in zip(found, found[1:])]
+
+
 def run(scene, variant, kernel):
     """Run a guest of a scene."""
     guest = Guest(kernel, echo=variant == scene.VARIANTS[-1], **scene.machine(variant))
