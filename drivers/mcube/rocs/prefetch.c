@@ -20,8 +20,8 @@
  * writes 1 to prefetch_off.  Where the threads of a core share the register, one of them
  * writes it: of two that read and write at a time, neither would know which bits it set.
  *
- * Pseudo-locking of resctrl writes the same register, saves and restores it, and tells
- * nobody when.  A thread of the core that wrote meanwhile would spoil the locked region, or
+ * Pseudo-locking of resctrl writes the same register, saves and restores it, without a
+ * notifier.  A thread of the core that wrote meanwhile would spoil the locked region, or
  * leave the prefetchers off.  So models where resctrl does that are taken for unknown.
  *
  * Other processes lose by that.  So a pause takes ten seconds and a tenth of the time at most:

@@ -456,7 +456,7 @@ void mcube_ubm_domains_open(void)
 	struct mem_cgroup *memcg = NULL;
 
 	mutex_lock(&mcube_ubm_domains_lock);
-	/* Domains that were put off before UBM was switched off do not count. */
+	/* Waits for a domain that were noted before UBM was switched off are over. */
 	do {
 		memcg = mem_cgroup_iter(NULL, memcg, NULL);
 		if (!has_domain(memcg))
