@@ -119,7 +119,7 @@ static int come_and_go(kuid_t uid)
 	share = hweight8(who) > 1 ? SETCACHE_WAYS / hweight8(who) : 0;
 	if (old && !mutex_trylock(&setcache_table_lock))
 		return find(uid);
-	/* Old users are gone, and other users have their share, before the new user fills a page. */
+	/* Old users go, and other users get their share, before the new user fills a page. */
 	WRITE_ONCE(present, old & who);
 	WRITE_ONCE(share_of_each, share);
 	if (old) {
