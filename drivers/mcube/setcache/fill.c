@@ -103,8 +103,7 @@ static bool is_sound(struct setcache_part *part)
 	new = __folio_alloc_node(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN, 0, folio_nid(old));
 	if (!new)
 		return false;
-	part->set->entry[part->way].page = new;
-	folio_put(old);
+	folio_put(setcache_exchange(part->set, part->way, new));
 	return true;
 }
 

@@ -191,6 +191,7 @@ struct setcache_set *setcache_lock(struct setcache_key *key);
 void setcache_unlock(struct setcache_set *set);
 void setcache_kill(u64 cookie, pgoff_t first, pgoff_t last);
 void setcache_drop(void);
+struct folio *setcache_exchange(struct setcache_set *set, unsigned int way, struct folio *new);
 bool setcache_forget(struct folio *folio);
 
 /* user.c */

@@ -185,6 +185,26 @@ static void account(struct folio *page, long nr)
 }
 
 /**
+ * setcache_exchange() - give a way another page
+ * @set: the set.
+ * @way: the way; nobody else looks at its page.
+ * @new: the page, or %NULL.
+ *
+ * Return: the page that the way had, or %NULL.
+ */
+struct folio *setcache_exchange(struct setcache_set *set, unsigned int way, struct folio *new)
+{
+	struct folio *old = set->entry[way].page;
+
+	if (old)
+		account(old, -1);
+	if (new)
+		account(new, 1);
+	set->entry[way].page = new;
+	return old;
+}
+
+/**
  * setcache_forget() - take a page out of its set
  * @folio: the page.
  *
@@ -213,11 +233,7 @@ bool setcache_forget(struct folio *folio)
 		setcache_count(SETCACHE_STAT_KILLED, setcache_set_expel(set, way));
 		if (set->entry[way].page == folio && setcache_set_is_free(set, way) &&
 		    (new || i >= setcache_table.nr)) {
-			old = folio;
-			account(old, -1);
-			set->entry[way].page = new;
-			if (new)
-				account(new, 1);
+			old = setcache_exchange(set, way, new);
 			new = NULL;
 		}
 		spin_unlock(&setcache_slot(set)->lock);
@@ -233,9 +249,7 @@ bool setcache_forget(struct folio *folio)
 
 static void free_page_of(struct setcache_set *set, unsigned int way)
 {
-	account(set->entry[way].page, -1);
-	folio_put(set->entry[way].page);
-	set->entry[way].page = NULL;
+	folio_put(setcache_exchange(set, way, NULL));
 }
 
 static void free_pages_of(struct setcache_set *set)
