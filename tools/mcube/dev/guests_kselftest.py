@@ -248,7 +248,8 @@ def jobs(folder, names):
         if rest and test not in SHARED:
             out.append(Job(folder, test, {test: rest}, bool(patterns),
                            FUZZ_ENV if test == FUZZER else None))
-    shared = {t: cases[t] for t in names if t in SHARED}
+    # alloc_boot first: it reads the settings as the boot left them.
+    shared = {t: cases[t] for t in SHARED if t in names}
     return out + ([Job(folder, "input", shared)] if shared else [])
 
 
