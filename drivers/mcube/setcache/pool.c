@@ -247,18 +247,13 @@ bool setcache_forget(struct folio *folio)
 	return old;
 }
 
-static void free_page_of(struct setcache_set *set, unsigned int way)
-{
-	folio_put(setcache_exchange(set, way, NULL));
-}
-
 static void free_pages_of(struct setcache_set *set)
 {
 	unsigned int way;
 
 	for (way = 0; way < SETCACHE_WAYS; way++)
 		if (set->entry[way].page)
-			free_page_of(set, way);
+			folio_put(setcache_exchange(set, way, NULL));
 }
 
 static int give_pages(u32 number, gfp_t gfp)
@@ -589,7 +584,7 @@ long setcache_pool_take(unsigned long sets)
 		for (way = 0; way < SETCACHE_WAYS; way++) {
 			if (!set->entry[way].page || !setcache_set_is_free(set, way))
 				continue;
-			free_page_of(set, way);
+			folio_put(setcache_exchange(set, way, NULL));
 			freed++;
 		}
 	}
