@@ -35,8 +35,6 @@
 
 #include "fill.h"
 
-struct setcache_dead setcache_dead;
-
 /* Tasks that wait for a fill by another task, by the hash of the page. */
 #define QUEUE_BITS	6
 static wait_queue_head_t queues[1 << QUEUE_BITS];

@@ -45,6 +45,7 @@
 #define IF_FREE		(AS_WRITTEN & ~__GFP_RECLAIM)
 
 struct setcache_table setcache_table;
+struct setcache_dead setcache_dead;
 
 /* Covers growing and shrinking; a holder of the locks of several sets holds it. */
 DEFINE_MUTEX(setcache_table_lock);
