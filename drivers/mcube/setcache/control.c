@@ -40,9 +40,11 @@ static void switch_off(void)
 
 static int switch_on(void)
 {
-	int ret = setcache_pool_create(setcache_config.size * SETCACHE_SETS_PER_MIB,
-				       has_homes(setcache_config.numa));
+	int ret;
 
+	setcache_users_reset();
+	ret = setcache_pool_create(setcache_config.size * SETCACHE_SETS_PER_MIB,
+				   has_homes(setcache_config.numa));
 	if (!ret && setcache_config.numa == SETCACHE_MESSAGE) {
 		ret = setcache_workers_start();
 		if (ret)
@@ -60,6 +62,7 @@ static int replace(enum setcache_numa numa)
 	if (ret)
 		return ret;
 	mcube_setcache_shut();
+	setcache_users_reset();
 	ret = setcache_pool_replace(setcache_config.size * SETCACHE_SETS_PER_MIB,
 				    has_homes(numa));
 	if (ret)

@@ -412,7 +412,6 @@ static void begin(const struct list *list, bool homes)
 	};
 
 	setcache_nodes_choose(homes);
-	setcache_users_reset();
 	layout.homes = homes ? setcache_nodes.nr : 0;
 	setcache_table_init(&setcache_table, &layout, &locks, get_random_u64());
 }
