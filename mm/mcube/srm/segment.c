@@ -37,8 +37,9 @@
  *    their references misses, 20 to 30 % of what the stream costs them without
  *    the policy.  So a share of the colors can be reserved (color_group.c).
  *  - The age of a color is a stamp taken when a segment gets the color.  The
- *    paper marks pages and looks at the marks on eviction; stamps need no hook
- *    there, and no list of pages per color.
+ *    paper marks the color lists that are in use and takes any list without a
+ *    mark (Figure 7); stamps take the one that was left longest ago, and need
+ *    no list of pages per color.
  *  - The paper keeps free lists per color and refills them by eviction.  Here
  *    free frames are those of the mcube allocator, counted per color, and
  *    pieces of blocks in the buddy lists, which are counted when the allocator
