@@ -611,6 +611,7 @@ void mcube_faults_of(const char *kind, const char *probability)
 		{ "verbose", "0" }, { "task-filter", "Y" },
 		{ "ignore-gfp-wait", "N" }, { "min-order", "0" },
 		{ "interval", "1" }, { "times", "-1" },
+		{ "require-start", "0" }, { "require-end", "0xffffffffffffffff" },
 		{ "probability", probability },
 	};
 	char path[128];
@@ -628,6 +629,34 @@ void mcube_faults(const char *probability)
 {
 	mcube_faults_of("fail_page_alloc", probability);
 	mcube_faults_of("failslab", probability);
+}
+
+/*
+ * Objects of the slab allocator cannot be allocated while a function of the kernel runs, until
+ * mcube_faults("0").  0, or a negative errno.
+ */
+int mcube_faults_in(const char *function)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "r");
+	char line[256], name[128] = "", start[32] = "", next[32] = "";
+
+	if (!symbols)
+		return -errno;
+	/* The function ends where the next symbol begins. */
+	while (!*next && fgets(line, sizeof(line), symbols)) {
+		if (*start)
+			sscanf(line, "%31s", next);
+		else if (sscanf(line, "%*s %*s %127s", name) == 1 && !strcmp(name, function))
+			sscanf(line, "%31s", start);
+	}
+	fclose(symbols);
+	if (!*next)
+		return -ENOENT;
+	mcube_faults_of("failslab", "0");
+	return mcube_write("/sys/kernel/debug/failslab/task-filter", "N") ?:
+	       mcube_write("/sys/kernel/debug/failslab/require-start", start) ?:
+	       mcube_write("/sys/kernel/debug/failslab/require-end", next) ?:
+	       mcube_write("/sys/kernel/debug/failslab/probability", "100");
 }
 
 /* A file without blocks, whose pages cost no I/O.  0, or a negative errno. */

@@ -161,6 +161,7 @@ uint64_t mcube_random(uint64_t *state);
 
 void mcube_faults_of(const char *kind, const char *probability);
 void mcube_faults(const char *probability);
+int mcube_faults_in(const char *function);
 int mcube_make_hole(const char *path, size_t pages);
 int mcube_swap_head(int fd, size_t pages);
 double mcube_now(void);
