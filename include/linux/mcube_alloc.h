@@ -43,7 +43,9 @@ bool __mcube_alloc_break_up(struct zone *zone, unsigned int order);
 bool mcube_large_free(unsigned long pfn, unsigned int order);
 void __mcube_alloc_break_up_page(struct zone *zone, struct page *page);
 bool __mcube_alloc_has_order(struct zone *zone, unsigned int order);
-unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough);
+void __mcube_alloc_shrink(struct zone *zone, unsigned long enough,
+			  unsigned long start_pfn, unsigned long end_pfn);
+bool mcube_alloc_check_pages(struct page *page, unsigned int order);
 bool mcube_alloc_page_is_free(const struct page *page);
 
 /**
@@ -156,21 +158,21 @@ static inline bool mcube_alloc_has_order(struct zone *zone, unsigned int order)
 }
 
 /**
- * mcube_alloc_shrink() - break up containers until the buddy lists have enough
+ * mcube_alloc_shrink() - break up a container if compaction lacks free pages
  * @zone: the zone, its lock not held.
  * @enough: number of free pages that compaction needs in the buddy lists;
  *          compaction does not find free pages in containers.
+ * @start_pfn: where compaction takes pages to migrate.
+ * @end_pfn: where compaction looks for free pages, downwards.
  *
- * Breaks up nothing if all free pages of the zone would not be enough.
- *
- * Return: number of free pages that are out of compaction's reach afterwards;
- * 0 if all free pages would not be enough.
+ * For a compaction that is under way.  A container between the two places is
+ * broken up, so that its pages are still to be found.
  */
-static inline unsigned long mcube_alloc_shrink(struct zone *zone,
-					       unsigned long enough)
+static inline void mcube_alloc_shrink(struct zone *zone, unsigned long enough,
+				      unsigned long start_pfn, unsigned long end_pfn)
 {
-	return unlikely(rcu_access_pointer(zone->mcube)) ?
-		__mcube_alloc_shrink(zone, enough) : 0;
+	if (unlikely(rcu_access_pointer(zone->mcube)))
+		__mcube_alloc_shrink(zone, enough, start_pfn, end_pfn);
 }
 
 /**
@@ -210,7 +212,8 @@ static inline unsigned long mcube_alloc_nr_free(struct zone *zone)
 	((void)(zone), (void)(page), (void)(order), false)
 #define mcube_alloc_break_up_page(zone, page)	((void)(zone), (void)(page))
 #define mcube_alloc_has_order(zone, order)	((void)(zone), (void)(order), false)
-#define mcube_alloc_shrink(zone, enough)	((void)(zone), (void)(enough), 0UL)
+#define mcube_alloc_shrink(zone, enough, start, end)				\
+	((void)(zone), (void)(enough), (void)(start), (void)(end))
 #define mcube_alloc_nr_free(zone)		((void)(zone), 0UL)
 #define mcube_alloc_page_is_free(page)	((void)(page), false)
 

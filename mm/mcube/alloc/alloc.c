@@ -229,10 +229,10 @@ bool mcube_alloc_free(unsigned long pfn)
 		__mod_mcube_free_pages(c->mz->zone, 1);
 		mcube_color_stat_freed(c, off);
 		__count_vm_event(PGFREE);
-		if (unlikely(READ_ONCE(c->mz->nr_exhausted)))
-			mcube_exhausted_freed(c, off, level, 1);
 		if (c->owner < 0 && mcube_container_relist(c))
 			full = mcube_bins_full(&c->bins);
+		if (unlikely(READ_ONCE(c->mz->nr_exhausted)))
+			mcube_exhausted_freed(c, off, level, 1);
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (unlikely(full))

@@ -24,6 +24,7 @@
  */
 
 #include <linux/cpuset.h>
+#include <linux/fault-inject.h>
 #include <linux/kmsan.h>
 #include <linux/list.h>
 #include <linux/mcube_alloc.h>
@@ -145,21 +146,26 @@ unsigned int mcube_alloc_folios(gfp_t gfp, unsigned int order, unsigned int nr,
 	struct page *pages[MCUBE_BULK_MAX];
 	u32 hint = mcube_task_hint();
 	struct zone *zone;
-	unsigned int i;
+	unsigned int i, good = 0;
 
 	gfp = current_gfp_context(gfp) & gfp_allowed_mask;
-	if (!(hint & MCUBE_HINT_FILE))
+	if (!(hint & MCUBE_HINT_FILE) || should_fail_alloc_page(gfp, order))
 		return 0;
 	nr = min(nr, MCUBE_BULK_MAX);
 	zone = bulk_zone(gfp, (unsigned long)nr << order);
 	if (!zone)
 		return 0;
 	nr = take(zone, gfp_migratetype(gfp), hint, order, pages, nr);
-	if (!nr)
-		return 0;
-	count_bulk(zone, order, nr);
-	mcube_hinted_count(hint, nr);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
+		/* A bad page is lost, as in the page allocator. */
+		if (unlikely(mcube_alloc_check_pages(pages[i], order)))
+			continue;
 		list_add_tail(&make_folio(pages[i], order, gfp)->lru, folios);
-	return nr;
+		good++;
+	}
+	if (good) {
+		count_bulk(zone, order, good);
+		mcube_hinted_count(hint, good);
+	}
+	return good;
 }

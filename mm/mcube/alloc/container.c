@@ -104,7 +104,9 @@ bool mcube_cma_comes_first(struct zone *zone)
 
 /*
  * May a block be taken without getting near the watermarks?  Free pages in
- * containers do not count, nor does CMA.
+ * containers do not count, nor does CMA.  What the zone reserves for requests that
+ * no higher zone can serve counts as for any movable request: a run of compaction
+ * would break up at once what was taken out of this reserve.
  */
 static bool may_take(struct zone *zone, unsigned int nr)
 {
@@ -112,7 +114,8 @@ static bool may_take(struct zone *zone, unsigned int nr)
 
 	if (mcube_cma_comes_first(zone))
 		return false;
-	return __zone_watermark_ok(zone, 0, high_wmark_pages(zone) + nr, 0, 0,
+	return __zone_watermark_ok(zone, 0, high_wmark_pages(zone) + nr,
+				   gfp_zone(GFP_HIGHUSER_MOVABLE), 0,
 				   free - mcube_alloc_nr_free(zone));
 }
 
@@ -253,8 +256,7 @@ struct mcube_container *mcube_container_take(struct mcube_zone *mz, int owner,
 	c->key = key;
 	c->active = true;
 	spin_lock(&mz->lock);
-	list_add(&c->all, &mz->all);
-	mz->nr++;
+	mcube_zone_add(c);
 	/* Most often no key is exhausted; then the line stays unwritten. */
 	if (mz->nr_exhausted) {
 		WRITE_ONCE(mz->nr_exhausted, 0);
@@ -354,7 +356,8 @@ static void disown(struct mcube_container *c, int cpu)
 		c->owner = -1;
 		mcube_container_close(c);
 		full = mcube_bins_full(&c->bins);
-		mcube_container_relist(c);
+		/* Used up: the level stays, but searches pass on from now on. */
+		__mcube_container_relist(c, mcube_bins_top(&c->bins));
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (full)

@@ -54,14 +54,14 @@ static void key_freed(struct mcube_container *c, unsigned long pfn)
 		spin_lock(&mz->lock);
 		mcube_exhausted_set(mz, key[i], false);
 		/* The next search looks at this container first. */
-		mz->cursor[key[i]] = list_prev_entry_circular(c, &mz->all, all);
+		mz->cursor[key[i]] = list_prev_entry_circular(c, &mz->searched, all);
 		spin_unlock(&mz->lock);
 	}
 }
 
 /**
  * mcube_exhausted_freed() - frames were freed while something is exhausted
- * @c: container of the frames, locked.
+ * @c: container of the frames, locked, in the lists that it belongs on.
  * @off: first of the frames.
  * @level: level of the largest free group around them.
  * @nr: number of frames.

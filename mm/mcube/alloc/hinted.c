@@ -55,9 +55,6 @@
 #include "color_stat.h"
 #include "internal.h"
 
-/* Containers that one search examines before it takes a block instead. */
-#define SEARCH_MAX	64
-
 /* Requests of a CPU that use a foreign container before the CPU searches. */
 #define FOREIGN_MAX	16
 
@@ -192,13 +189,9 @@ static struct mcube_container *search(struct mcube_zone *mz, u32 hint)
 	unsigned long flags;
 
 	spin_lock_irqsave(&mz->lock, flags);
-	c = mz->cursor[key];
-	if (!c || c->mz != mz || list_empty(&c->all)) {
-		c = list_entry(&mz->all, struct mcube_container, all);
-		mz->missed[key] = 0;
-	}
-	for (left = min(mz->nr, SEARCH_MAX); left && !found; left--) {
-		c = list_next_entry_circular(c, &mz->all, all);
+	c = mcube_search_start(mz, mz->cursor[key], &mz->missed[key]);
+	for (left = min(mz->nr_searched, MCUBE_SEARCH_MAX); left && !found; left--) {
+		c = list_next_entry_circular(c, &mz->searched, all);
 		mz->missed[key] += single;
 		if (!mcube_hint_matches(hint, &c->block_map, c->bins.free))
 			continue;
@@ -207,19 +200,20 @@ static struct mcube_container *search(struct mcube_zone *mz, u32 hint)
 		else if (!foreign)
 			foreign = c;
 	}
-	if (mz->nr)
+	if (mz->nr_searched)
 		mz->cursor[key] = c;
 	found = found ?: foreign;
 	if (found) {
 		if (single)
 			mz->missed[key] = 0;
 		use(mz, found, key);
-	} else if (single && mz->missed[key] >= mz->nr) {
+	} else if (single && mz->missed[key] >= mz->nr_searched) {
 		mz->missed[key] = 0;
 		mcube_exhausted_set(mz, key, true);
 		__clear_bit(key, mz->unseen);
 	}
 	spin_unlock_irqrestore(&mz->lock, flags);
+	mcube_search_misses(mz, key, !found);
 	return found;
 }
 
@@ -331,7 +325,7 @@ static noinline unsigned int find_hinted(struct mcube_zone *mz, u32 hint,
 	if (got)
 		return got;
 	do {
-		while (!test_bit(key, mz->exhausted)) {
+		while (!test_bit(key, mz->exhausted) && !mcube_search_pauses(mz, key)) {
 			c = search(mz, hint);
 			if (!c)
 				break;

@@ -56,7 +56,7 @@ struct mcube_block_map {
 
 /**
  * struct mcube_container - an aligned block of 2^container_order frames
- * @lock: guards all members below but @level, @node and @all.
+ * @lock: guards all members below but @level, @node, @full and @all.
  * @active: the container holds its block.
  * @owner: CPU that allocates from the container, or -1.  Advice only: any CPU
  *         may take a frame from any container under @lock.
@@ -72,7 +72,8 @@ struct mcube_block_map {
  * @level: index in mz->level[] of the list that the container is on, or -1;
  *         guarded by mz->lock.
  * @node: link in mz->level[@level]; guarded by mz->lock.
- * @all: link in mz->all; guarded by mz->lock.
+ * @full: the container is in mz->full; guarded by mz->lock.
+ * @all: link in mz->full or mz->searched; guarded by mz->lock.
  *
  * While the allocator is on, every block of every present section has a
  * descriptor, active or not, and a descriptor is freed only after an RCU grace
@@ -94,6 +95,7 @@ struct mcube_container {
 #endif
 
 	int level;
+	bool full;
 	struct list_head node;
 	struct list_head all;
 };
@@ -149,6 +151,11 @@ struct mcube_none {
  * @found: container that the last search of the CPU found; may be inactive by
  *         now.
  * @foreign: counts requests whose cursor is at a container of another CPU.
+ * @pause: requests for @missed that the CPU lets pass before it searches again, see
+ *         mcube_search_misses().
+ * @misses: searches for @missed that found nothing since one found a container.
+ * @missed: what the last search that found nothing was for: a key, or MCUBE_NR_KEYS
+ *          and a color for groups of frames.
  * @cursor: by key, the container that the CPU took a frame from last; may be
  *          inactive by now.  Memory of its own: with many colors and banks it
  *          would make the percpu allocator add a chunk, which stays.
@@ -160,6 +167,9 @@ struct mcube_zone_cpu {
 	struct mcube_container *home;
 	struct mcube_container *found;
 	unsigned int foreign;
+	unsigned int pause;
+	unsigned int misses;
+	unsigned int missed;
 	struct mcube_container **cursor;
 #ifdef CONFIG_MCUBE_COLOR_STAT
 	s8 color_delta[MCUBE_MAX_VALUES];
@@ -186,8 +196,12 @@ struct mcube_zone_cpu {
  *         level nearly free.  On the highest level are the spares, which are
  *         wholly free.
  * @nr_spares: number of containers on the highest level.
- * @all: active containers.
+ * @next_owner: CPU whose containers are looked at next; a hint.
+ * @searched: active containers that have free frames or an owner: those that
+ *            searches look at.
+ * @full: all other active containers.
  * @nr: number of active containers.
+ * @nr_searched: number of containers in @searched.
  * @missed: by key, number of containers in a row that did not match.
  * @large: exhausted, cursor and missed for groups of frames.
  * @none: what buddy.c learned about the free lists of the zone, by type and
@@ -213,8 +227,11 @@ struct mcube_zone {
 	unsigned long levels;
 	struct list_head level[MCUBE_MAX_ORDER + 1];
 	unsigned int nr_spares;
-	struct list_head all;
+	int next_owner;
+	struct list_head searched;
+	struct list_head full;
 	unsigned int nr;
+	unsigned int nr_searched;
 	unsigned int missed[MCUBE_NR_KEYS];
 	struct mcube_large large;
 
@@ -437,9 +454,21 @@ static inline u32 mcube_task_hint(void)
 	return in_task() && !(current->flags & PF_MEMALLOC) ? hint : 0;
 }
 
+/*
+ * Containers that one search examines, with interrupts off, before the CPU takes a
+ * block instead.
+ */
+#define MCUBE_SEARCH_MAX	16U
+
 /* zone.c */
 void mcube_zone_init(struct mcube_zone *mz, struct zone *zone);
+void mcube_zone_add(struct mcube_container *c);
+void mcube_zone_del(struct mcube_container *c);
 void mcube_zone_move(struct mcube_container *c, int level);
+struct mcube_container *mcube_search_start(struct mcube_zone *mz, struct mcube_container *c,
+					   unsigned int *missed);
+bool mcube_search_pauses(struct mcube_zone *mz, unsigned int key);
+void mcube_search_misses(struct mcube_zone *mz, unsigned int key, bool missed);
 void __mcube_container_relist(struct mcube_container *c, int level);
 void mcube_set_block_type(struct page *page, int migratetype);
 unsigned int mcube_zone_max_spares(struct mcube_zone *mz);

@@ -48,9 +48,6 @@
 #include "color_stat.h"
 #include "internal.h"
 
-/* Containers that one search examines before it takes a block instead. */
-#define SEARCH_MAX	64
-
 /* Take up to @nr groups out of a container; the number of groups taken. */
 static unsigned int take_groups(struct mcube_zone *mz,
 				struct mcube_container *c, u32 hint,
@@ -100,30 +97,27 @@ static struct mcube_container *search(struct mcube_zone *mz, u32 hint,
 	unsigned long flags;
 
 	spin_lock_irqsave(&mz->lock, flags);
-	c = l->cursor[color];
-	if (!c || c->mz != mz || list_empty(&c->all)) {
-		c = list_entry(&mz->all, struct mcube_container, all);
-		l->missed[color] = 0;
-	}
+	c = mcube_search_start(mz, l->cursor[color], &l->missed[color]);
 	if (l->order[color] != order) {
 		l->order[color] = order;
 		l->missed[color] = 0;
 	}
-	for (left = min(mz->nr, SEARCH_MAX); left && !found; left--) {
-		c = list_next_entry_circular(c, &mz->all, all);
+	for (left = min(mz->nr_searched, MCUBE_SEARCH_MAX); left && !found; left--) {
+		c = list_next_entry_circular(c, &mz->searched, all);
 		l->missed[color]++;
 		if (has_group(c, hint, order))
 			found = c;
 	}
-	if (mz->nr)
+	if (mz->nr_searched)
 		WRITE_ONCE(l->cursor[color], c);
 	if (found) {
 		l->missed[color] = 0;
-	} else if (l->missed[color] >= mz->nr) {
+	} else if (l->missed[color] >= mz->nr_searched) {
 		l->missed[color] = 0;
 		mcube_large_set_exhausted(mz, color, order);
 	}
 	spin_unlock_irqrestore(&mz->lock, flags);
+	mcube_search_misses(mz, MCUBE_NR_KEYS + color, !found);
 	return found;
 }
 
@@ -177,7 +171,8 @@ unsigned int mcube_large_take(struct mcube_zone *mz, u32 hint,
 	c = READ_ONCE(mz->large.cursor[color]);
 	if (likely(c))
 		got = take_groups(mz, c, hint, order, pages, nr);
-	while (!got && !mcube_large_is_exhausted(mz, color, order)) {
+	while (!got && !mcube_large_is_exhausted(mz, color, order) &&
+	       !mcube_search_pauses(mz, MCUBE_NR_KEYS + color)) {
 		c = search(mz, hint, order);
 		if (!c)
 			break;
@@ -249,10 +244,10 @@ bool mcube_large_free(unsigned long pfn, unsigned int order)
 		__mod_mcube_free_pages(c->mz->zone, 1 << order);
 		mcube_color_stat_groups(c, off, 1U << order, 1);
 		__count_vm_events(PGFREE, 1 << order);
-		if (unlikely(READ_ONCE(c->mz->nr_exhausted)))
-			mcube_exhausted_freed(c, off, level, 1U << order);
 		if (c->owner < 0 && mcube_container_relist(c))
 			full = mcube_bins_full(&c->bins);
+		if (unlikely(READ_ONCE(c->mz->nr_exhausted)))
+			mcube_exhausted_freed(c, off, level, 1U << order);
 	}
 	spin_unlock_irqrestore(&c->lock, flags);
 	if (unlikely(full))

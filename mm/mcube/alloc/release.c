@@ -11,7 +11,7 @@
  *              mcube_container_break_up(): an allocation would fail
  *              __mcube_alloc_yield_pageblock(): an allocation would take a piece
  *              of a pageblock of another type
- *              __mcube_alloc_shrink(): compaction lacks pages
+ *              __mcube_alloc_shrink(): a run of compaction lacks free pages
  *              __mcube_alloc_break_up_page(): isolation or memory failure needs
  *              the block
  *   drain      mcube_zone_drain(): all containers of a zone, when the allocator
@@ -37,6 +37,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/swap.h>
 #include <linux/vmstat.h>
 
 #include "../../internal.h"
@@ -52,6 +53,12 @@
 
 /* Spares examined for free neighbours. */
 #define SPARES_MAX	64
+
+/* Containers of each level examined for one where compaction looks for free pages. */
+#define TARGETS_MAX	8
+
+/* CPUs whose containers are examined at a time. */
+#define OWNERS_MAX	8
 
 /* Return the free frames to the buddy lists; the container leaves all lists. */
 static void break_up(struct mcube_container *c, enum mcube_reason reason)
@@ -72,8 +79,7 @@ static void break_up(struct mcube_container *c, enum mcube_reason reason)
 	c->owner = -1;
 	spin_lock(&mz->lock);
 	mcube_zone_move(c, -1);
-	list_del_init(&c->all);
-	mz->nr--;
+	mcube_zone_del(c);
 	spin_unlock(&mz->lock);
 
 	__mod_mcube_free_pages(zone, -(int)nr);
@@ -156,18 +162,23 @@ static bool has_group(struct mcube_container *c, const struct mcube_zone *mz,
 
 /*
  * A container that a CPU owns and that has a free group of @order.  A guess:
- * the caller checks it under c->lock.
+ * the caller checks it under c->lock.  Looks at a few CPUs; the next call looks at
+ * others, or again at the CPU that has such a container.
  */
 static struct mcube_container *owned_with(struct mcube_zone *mz,
 					  unsigned int order)
 {
+	unsigned int left = min(OWNERS_MAX, num_online_cpus());
+	int first = READ_ONCE(mz->next_owner), cpu;
 	struct mcube_container *c;
-	int cpu;
 
 	/* A CPU that goes offline owns no container, see cpu_dead(). */
-	for_each_online_cpu(cpu) {
+	for_each_cpu_wrap(cpu, cpu_online_mask, first) {
 		struct mcube_zone_cpu *zc = per_cpu_ptr(mz->cpu, cpu);
 
+		WRITE_ONCE(mz->next_owner, cpu);
+		if (!left--)
+			break;
 		c = READ_ONCE(zc->home);
 		if (has_group(c, mz, order))
 			return c;
@@ -295,8 +306,12 @@ bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
 	}
 	for (tries = 0; !done && tries < BREAK_UP_MAX; tries++) {
 		c = find_victim(mz, order);
-		if (!c)
-			break;
+		if (!c) {
+			/* The next try looks at other CPUs, if there are others. */
+			if ((tries + 1) * OWNERS_MAX >= num_online_cpus())
+				break;
+			continue;
+		}
 		spin_lock(&c->lock);
 		if (c->active && c->mz == mz &&
 		    mcube_bins_largest(&c->bins) >= (int)order) {
@@ -362,25 +377,67 @@ bool __mcube_alloc_has_order(struct zone *zone, unsigned int order)
 }
 
 /*
- * An allocation that may not sleep asks whether kcompactd should be woken.  The
- * answer is yes: kcompactd asks again.
+ * A container that is worth breaking up, between two places of a zone.  Looks at a few
+ * containers, those of the largest free groups first; the next call looks at others.
  */
-unsigned long __mcube_alloc_shrink(struct zone *zone, unsigned long enough)
+static struct mcube_container *find_between(struct mcube_zone *mz, unsigned long start_pfn,
+					    unsigned long end_pfn)
 {
-	unsigned int left = BREAK_UP_MAX;
-	unsigned long flags;
-	bool more = true;
+	struct mcube_container *c;
+	unsigned long levels, pfn;
 
-	if (zone_page_state(zone, NR_FREE_PAGES) <= enough ||
-	    !in_task() || irqs_disabled())
-		return 0;
-	while (more && left-- && zone_page_state(zone, NR_FREE_PAGES) <=
-				 enough + mcube_alloc_nr_free(zone)) {
-		spin_lock_irqsave(&zone->lock, flags);
-		more = __mcube_alloc_break_up(zone, 0);
-		spin_unlock_irqrestore(&zone->lock, flags);
+	guard(spinlock)(&mz->lock);
+	for (levels = mz->levels; levels; levels &= ~BIT(__fls(levels))) {
+		struct list_head *list = &mz->level[__fls(levels)];
+		unsigned int left = TARGETS_MAX;
+
+		list_for_each_entry(c, list, node) {
+			pfn = page_to_pfn(c->bins.base);
+			if (pfn >= start_pfn && pfn + (1UL << mcube_config.order) <= end_pfn &&
+			    READ_ONCE(c->bins.nr_free) >= COMPACT_CLUSTER_MAX)
+				return c;
+			if (!--left) {
+				list_rotate_to_front(&c->node, list);
+				break;
+			}
+		}
 	}
-	return mcube_alloc_nr_free(zone);
+	return NULL;
+}
+
+/* Another run of compaction may have seen no use in the pageblocks. */
+static void clear_skip(struct mcube_container *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1U << mcube_config.order; i += pageblock_nr_pages)
+		clear_pageblock_skip(c->bins.base + i);
+}
+
+void __mcube_alloc_shrink(struct zone *zone, unsigned long enough,
+			  unsigned long start_pfn, unsigned long end_pfn)
+{
+	struct mcube_container *c;
+	struct mcube_zone *mz;
+	unsigned long flags;
+
+	if (zone_page_state(zone, NR_FREE_PAGES) > enough + mcube_alloc_nr_free(zone))
+		return;
+	guard(rcu)();
+	mz = rcu_dereference(zone->mcube);
+	if (!mz)
+		return;
+	spin_lock_irqsave(&zone->lock, flags);
+	c = find_between(mz, pageblock_end_pfn(start_pfn), pageblock_end_pfn(end_pfn));
+	if (c) {
+		spin_lock(&c->lock);
+		if (c->active && c->mz == mz) {
+			break_up(c, MCUBE_REASON_PRESSURE);
+			clear_skip(c);
+		}
+		spin_unlock(&c->lock);
+	}
+	spin_unlock_irqrestore(&zone->lock, flags);
 }
 
 /* For is_free_buddy_page(): true while the frame is free in a container. */
@@ -417,7 +474,8 @@ static bool drain_one(struct mcube_zone *mz)
 	spin_lock_irqsave(&mz->zone->lock, flags);
 	mz->open = false;
 	spin_lock(&mz->lock);
-	c = list_first_entry_or_null(&mz->all, struct mcube_container, all);
+	c = list_first_entry_or_null(list_empty(&mz->searched) ? &mz->full : &mz->searched,
+				     struct mcube_container, all);
 	spin_unlock(&mz->lock);
 	/* The container is active: that changes only under zone->lock. */
 	if (c) {

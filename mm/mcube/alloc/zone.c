@@ -54,16 +54,68 @@ void mcube_zone_init(struct mcube_zone *mz, struct zone *zone)
 
 	mz->zone = zone;
 	spin_lock_init(&mz->lock);
-	INIT_LIST_HEAD(&mz->all);
+	INIT_LIST_HEAD(&mz->searched);
+	INIT_LIST_HEAD(&mz->full);
 	INIT_LIST_HEAD(&mz->zones);
 	for (level = 0; level <= MCUBE_MAX_ORDER; level++)
 		INIT_LIST_HEAD(&mz->level[level]);
 }
 
 /**
- * mcube_zone_move() - move a container to another list of its zone
+ * mcube_zone_add() - add a container that became active
  * @c: the container; mz->lock is held.
- * @level: the list, or -1 for none.
+ */
+void mcube_zone_add(struct mcube_container *c)
+{
+	struct mcube_zone *mz = c->mz;
+
+	lockdep_assert_held(&mz->lock);
+	list_add(&c->all, &mz->searched);
+	c->full = false;
+	mz->nr++;
+	mz->nr_searched++;
+}
+
+/**
+ * mcube_zone_del() - remove a container that is broken up
+ * @c: the container, in the list of no level; mz->lock is held.
+ */
+void mcube_zone_del(struct mcube_container *c)
+{
+	struct mcube_zone *mz = c->mz;
+
+	lockdep_assert_held(&mz->lock);
+	list_del_init(&c->all);
+	mz->nr--;
+	mz->nr_searched -= !c->full;
+}
+
+/*
+ * A search has nothing to look for in a container without free frames.  One with an
+ * owner stays: frames of its open cluster, and frames that are freed while it has an
+ * owner, change no list.
+ */
+static void move_full(struct mcube_container *c)
+{
+	bool full = c->level < 0 && c->owner < 0;
+	struct mcube_zone *mz = c->mz;
+
+	if (full == c->full)
+		return;
+	c->full = full;
+	if (full) {
+		list_move(&c->all, &mz->full);
+		mz->nr_searched--;
+	} else {
+		list_move_tail(&c->all, &mz->searched);
+		mz->nr_searched++;
+	}
+}
+
+/**
+ * mcube_zone_move() - move a container to the lists that it belongs on
+ * @c: the container, locked; mz->lock is held.
+ * @level: the list of mz->level[], or -1 for none.
  */
 void mcube_zone_move(struct mcube_container *c, int level)
 {
@@ -84,6 +136,7 @@ void mcube_zone_move(struct mcube_container *c, int level)
 		if (level == (int)c->bins.order)
 			WRITE_ONCE(mz->nr_spares, mz->nr_spares + 1);
 	}
+	move_full(c);
 }
 
 void __mcube_container_relist(struct mcube_container *c, int level)
@@ -91,6 +144,68 @@ void __mcube_container_relist(struct mcube_container *c, int level)
 	spin_lock(&c->mz->lock);
 	mcube_zone_move(c, level);
 	spin_unlock(&c->mz->lock);
+}
+
+/**
+ * mcube_search_start() - where a search goes on
+ * @mz: containers of the zone, mz->lock held.
+ * @c: the container where the last search ended, or NULL; may be inactive or full
+ *     by now.
+ * @missed: number of containers in a row that did not match, set to 0 if they are
+ *          no longer known.
+ *
+ * Return: the container after which the search begins, or the head of the list.
+ */
+struct mcube_container *mcube_search_start(struct mcube_zone *mz, struct mcube_container *c,
+					   unsigned int *missed)
+{
+	lockdep_assert_held(&mz->lock);
+	if (c && c->mz == mz && !c->full && !list_empty(&c->all))
+		return c;
+	*missed = 0;
+	return list_entry(&mz->searched, struct mcube_container, all);
+}
+
+/* A CPU lets 2^PAUSE_SHIFT requests pass at most before it searches again. */
+#define PAUSE_SHIFT	4U
+
+/**
+ * mcube_search_pauses() - shall a request of this CPU do without a search?
+ * @mz: containers of the zone.
+ * @key: what the request is for, see @missed of struct mcube_zone_cpu.
+ *
+ * Return: true while the last searches of the CPU for @key found nothing, for a number
+ * of requests that doubles with each such search.
+ */
+bool mcube_search_pauses(struct mcube_zone *mz, unsigned int key)
+{
+	struct mcube_zone_cpu *zc = raw_cpu_ptr(mz->cpu);
+	unsigned int pause = READ_ONCE(zc->pause);
+
+	if (!pause || READ_ONCE(zc->missed) != key)
+		return false;
+	WRITE_ONCE(zc->pause, pause - 1);
+	return true;
+}
+
+/**
+ * mcube_search_misses() - note how a search of this CPU ended
+ * @mz: containers of the zone.
+ * @key: what the search was for.
+ * @missed: the search found nothing.
+ *
+ * Racy, as the task may move to another CPU meanwhile: what is noted costs a search
+ * or saves one.
+ */
+void mcube_search_misses(struct mcube_zone *mz, unsigned int key, bool missed)
+{
+	struct mcube_zone_cpu *zc = raw_cpu_ptr(mz->cpu);
+	unsigned int misses = READ_ONCE(zc->missed) == key ? READ_ONCE(zc->misses) : 0;
+
+	misses = missed ? min(misses + 1, PAUSE_SHIFT) : 0;
+	WRITE_ONCE(zc->missed, key);
+	WRITE_ONCE(zc->misses, misses);
+	WRITE_ONCE(zc->pause, BIT(misses) - 1);
 }
 
 /**

@@ -20,9 +20,11 @@
 #include <linux/pagevec.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/compaction.h>
 
 #include "../../internal.h"
 #include "../alloc/internal.h"
+#include "../alloc/policy.h"
 #include "../srm/internal.h"
 #include "alloc-fixture.h"
 
@@ -469,11 +471,30 @@ static void alloc_yields_owned(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, done);
 }
 
-/* Compaction gets the pages that it lacks, or no page if there are too few. */
-static void alloc_yields_to_compaction(struct kunit *test)
+/* Reserve so much of a zone against the requests that higher zones could serve. */
+static void reserve(struct zone *zone, long pages, long *saved)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		if (saved)
+			saved[i] = zone->lowmem_reserve[i];
+		zone->lowmem_reserve[i] = pages;
+	}
+}
+
+static void reserve_restore(struct zone *zone, const long *saved)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++)
+		zone->lowmem_reserve[i] = saved[i];
+}
+
+/* A zone of which a good part of the free pages is in containers. */
+static struct zone *hold_pages(struct kunit *test, unsigned long *free, unsigned long *held)
 {
 	struct alloc_test *t = test->priv;
-	unsigned long free, held, left, broken_up, flags;
 	struct zone *zone;
 	unsigned int most;
 
@@ -481,27 +502,120 @@ static void alloc_yields_to_compaction(struct kunit *test)
 	make_spares(test, most);
 	take_pages(test, 64);
 	zone = page_zone(t->page[0]);
-	free = zone_page_state(zone, NR_FREE_PAGES);
-	held = mcube_alloc_nr_free(zone);
+	*free = zone_page_state(zone, NR_FREE_PAGES);
+	*held = mcube_alloc_nr_free(zone);
+	return zone;
+}
+
+/*
+ * Reclaim asks whether compaction could go ahead, and does not compact: free pages
+ * in containers count, and no container is broken up.
+ */
+static void alloc_answers_compaction(struct kunit *test)
+{
+	unsigned long free, held, broken_up;
+	long saved[MAX_NR_ZONES];
+	struct zone *zone;
+	bool suitable;
+
+	zone = hold_pages(test, &free, &held);
 	KUNIT_ASSERT_GT(test, held, 512);
-
-	KUNIT_EXPECT_EQ(test, mcube_alloc_shrink(zone, 2 * free), 0);
-	KUNIT_EXPECT_GT(test, mcube_alloc_nr_free(zone), held / 4 * 3);
-	KUNIT_EXPECT_GT(test, mcube_alloc_shrink(zone, 1), held / 4 * 3);
-	KUNIT_EXPECT_GT(test, mcube_alloc_nr_free(zone), held / 4 * 3);
-
-	/* With interrupts off the answer is that kcompactd has work to do. */
 	broken_up = mcube_alloc_stat(MCUBE_BROKEN_UP);
-	local_irq_save(flags);
-	left = mcube_alloc_shrink(zone, free - held / 2);
-	local_irq_restore(flags);
-	KUNIT_EXPECT_EQ(test, left, 0);
+	reserve(zone, free - held / 2 - low_wmark_pages(zone) - compact_gap(1), saved);
+	suitable = compaction_suitable(zone, 1, zone_idx(zone));
+	reserve_restore(zone, saved);
+	KUNIT_EXPECT_TRUE(test, suitable);
 	KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_BROKEN_UP), broken_up);
+}
 
-	left = mcube_alloc_shrink(zone, free - held / 2);
-	KUNIT_EXPECT_LE(test, left, held / 4 * 3);
-	KUNIT_EXPECT_LE(test, mcube_alloc_nr_free(zone), held / 4 * 3);
-	KUNIT_EXPECT_LE(test, mcube_alloc_stat(MCUBE_BROKEN_UP), broken_up + 8);
+/* Containers leave to lower zones what these reserve, as compaction does. */
+static void alloc_leaves_the_reserve(struct kunit *test)
+{
+	unsigned long free, held;
+	long saved[MAX_NR_ZONES];
+	struct zone *zone;
+	bool before, after;
+
+	zone = hold_pages(test, &free, &held);
+	before = mcube_container_may_take(zone);
+	reserve(zone, free, saved);
+	/* A request that only this zone can serve has the reserve. */
+	zone->lowmem_reserve[0] = 0;
+	after = mcube_container_may_take(zone);
+	reserve_restore(zone, saved);
+	KUNIT_EXPECT_TRUE(test, before);
+	KUNIT_EXPECT_FALSE(test, after);
+}
+
+/* A run of compaction that lacks free pages gets those of a container in its way. */
+static void alloc_yields_to_compaction(struct kunit *test)
+{
+	unsigned long free, held, broken_up, start, end;
+	struct zone *zone;
+
+	zone = hold_pages(test, &free, &held);
+	KUNIT_ASSERT_GT(test, held, 512);
+	start = zone->zone_start_pfn;
+	end = zone_end_pfn(zone) - 1;
+	broken_up = mcube_alloc_stat(MCUBE_BROKEN_UP);
+
+	/* The buddy lists have enough; no container lies between the scanners. */
+	mcube_alloc_shrink(zone, 1, start, end);
+	mcube_alloc_shrink(zone, free - held / 2, end, end);
+	mcube_alloc_shrink(zone, free - held / 2, start, start);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_BROKEN_UP), broken_up);
+	KUNIT_EXPECT_GT(test, mcube_alloc_nr_free(zone), held / 4 * 3);
+
+	mcube_alloc_shrink(zone, free - held / 2, start, end);
+	KUNIT_EXPECT_EQ(test, mcube_alloc_stat(MCUBE_BROKEN_UP), broken_up + 1);
+	KUNIT_EXPECT_LT(test, mcube_alloc_nr_free(zone), held);
+}
+
+/* A page that was poisoned while it was free in a container reaches nobody. */
+static void alloc_bulk_checks_pages(struct kunit *test)
+{
+	bool checks = static_key_enabled(&check_pages_enabled);
+	struct alloc_test *t = test->priv;
+	struct page *bad;
+	struct folio *folio, *next;
+	LIST_HEAD(folios);
+	unsigned int seen = 0, got, i;
+	u32 old;
+
+	if (!IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		kunit_skip(test, "no page can be poisoned");
+	take_pages(test, 64);
+	bad = t->page[63];
+	t->nr--;
+	old = mcube_hint_save(mcube_hint_make(mcube_dim_value(&mcube_config.map->color,
+							      page_to_pfn(bad)), -1) |
+			      MCUBE_HINT_FILE);
+	if (!checks)
+		static_branch_enable(&check_pages_enabled);
+	__free_page(bad);
+	SetPageHWPoison(bad);
+	for (i = 0; i < 128; i++) {
+		got = mcube_alloc_folios(GFP_HIGHUSER_MOVABLE, 0, MCUBE_BULK_MAX, &folios);
+		if (!got || !mcube_alloc_page_is_free(bad))
+			break;
+	}
+	mcube_hint_restore(old);
+	if (!checks)
+		static_branch_disable(&check_pages_enabled);
+	list_for_each_entry_safe(folio, next, &folios, lru) {
+		seen += &folio->page == bad;
+		list_del(&folio->lru);
+		if (&folio->page != bad)
+			folio_put(folio);
+	}
+	KUNIT_EXPECT_EQ(test, seen, 0);
+	KUNIT_EXPECT_FALSE(test, mcube_alloc_page_is_free(bad));
+	ClearPageHWPoison(bad);
+	if (is_free_buddy_page(bad))
+		return;
+	if (!seen)
+		set_page_refcounted(bad);
+	__free_page(bad);
 }
 
 static void alloc_toggled_under_load(struct kunit *test)
@@ -543,7 +657,10 @@ static struct kunit_case alloc_cases[] = {
 	KUNIT_CASE(alloc_yields_spares),
 	KUNIT_CASE(alloc_passes_blocks_without_the_color),
 	KUNIT_CASE(alloc_yields_owned),
+	KUNIT_CASE(alloc_answers_compaction),
+	KUNIT_CASE(alloc_leaves_the_reserve),
 	KUNIT_CASE(alloc_yields_to_compaction),
+	KUNIT_CASE(alloc_bulk_checks_pages),
 	KUNIT_CASE(alloc_takes_pages_back_under_pcp_lock),
 #ifdef CONFIG_CONTIG_ALLOC
 	KUNIT_CASE(alloc_breaks_up_for_isolation),
