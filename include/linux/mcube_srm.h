@@ -128,17 +128,16 @@ static inline void mcube_srm_batch_end(struct mcube_srm_batch *batch)
 }
 
 /**
- * mcube_srm_batch_release() - a task is about to sleep
- * @tsk: the current task.
+ * mcube_srm_batch_release() - this task waits for as long as another process likes
  *
- * Frees the pages that the task has allocated ahead.  A task may sleep for as
- * long as a FUSE server or a userfaultfd likes, or until balance_dirty_pages()
- * lets it go on, and the pages are charged to no cgroup.
+ * Frees the pages that the task has allocated ahead, as they are charged to no cgroup.
+ *
+ * Context: process, also as it is about to sleep: takes spinlocks alone.
  */
-static inline void mcube_srm_batch_release(struct task_struct *tsk)
+static inline void mcube_srm_batch_release(void)
 {
-	if (static_branch_unlikely(&mcube_srm_key) && tsk->mcube_srm_batch)
-		__mcube_srm_batch_release(tsk->mcube_srm_batch);
+	if (static_branch_unlikely(&mcube_srm_key) && current->mcube_srm_batch)
+		__mcube_srm_batch_release(current->mcube_srm_batch);
 }
 
 /**
@@ -245,7 +244,7 @@ static inline void mcube_srm_batch_end(struct mcube_srm_batch *batch)
 {
 }
 
-static inline void mcube_srm_batch_release(struct task_struct *tsk)
+static inline void mcube_srm_batch_release(void)
 {
 }
 

@@ -15,19 +15,18 @@
  *   mcube_srm_batch_end()        pages that were not needed are freed
  *
  * A page that is kept is on no LRU list and charged to no cgroup, so nothing but
- * its task can free it.  That does no harm while the task runs.  But a write()
- * may wait for the fault on its source as long as another process likes, and
- * thousands of tasks may wait at the same time.  So a task that goes to sleep
- * frees what it keeps, as it submits the block requests that it has plugged, and
- * allocates again when it has woken up:
+ * its task can free it.  A task that is preempted, or that waits for a lock, for a
+ * device or in balance_dirty_pages(), keeps its batch, and there may be thousands
+ * of such tasks.  So all batches together have a limit, beyond which pages are
+ * allocated one by one.  One user's tasks can use up the limit, which costs the
+ * others time and no memory.
  *
- *   schedule() -> sched_submit_work() -> mcube_srm_batch_release()
+ * A write() may also wait for the fault on its source, as long as another process
+ * likes.  So it frees what it keeps before it waits, and allocates again
+ * afterwards:
  *
- * This holds wherever the task sleeps: in balance_dirty_pages(), in a fault, in
- * a file system, in reclaim.  A task that is preempted keeps its batch, and there
- * may be thousands of such tasks.  So all batches together have a limit, beyond
- * which pages are allocated one by one.  One user's tasks can use up the limit,
- * which costs the others time and no memory.
+ *   handle_userfault() -> mcube_srm_batch_release()
+ *   filemap_fault() -> mcube_srm_fault_begin()      a file, perhaps of a FUSE server
  *
  * Switching the policy off does not wait for tasks that sleep within a scope.  What
  * such a task keeps, it frees at the end of its scope.
@@ -290,10 +289,7 @@ void __mcube_srm_batch_end(struct mcube_srm_batch *batch)
 	free_batch(batch);
 }
 
-/*
- * See mcube_srm_batch_release().  Outer batches are empty.  The task is no longer
- * running as far as the scheduler is concerned: freeing takes spinlocks alone.
- */
+/* See mcube_srm_batch_release().  Outer batches are empty. */
 void __mcube_srm_batch_release(struct mcube_srm_batch *batch)
 {
 	free_batch(batch);
