@@ -39,7 +39,11 @@
 /*
  * Sets in a slice of the L3 of Intel's family 6.  Clients since Skylake have
  * two slices of 1024 sets for each core; servers and all earlier models have
- * one slice of 2048 sets.
+ * one slice of 2048 sets.  Source: size of a slice / ways / 64 bytes, both as Intel's
+ * data sheets and guides to uncore counters say: 2.5 MiB and 20 ways until Broadwell,
+ * 1.375 MiB and 11 ways in Skylake-SP, 1.5 and 12 in Ice Lake-SP, 1.875 and 15 in
+ * Sapphire Rapids.  Slices of Emerald and Granite Rapids are larger and may have 4096
+ * sets; then the masks are one too few.
  */
 static const struct {
 	u8 model;

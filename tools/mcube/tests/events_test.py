@@ -31,6 +31,14 @@ def pmu(root, name, kind, **formats):
         root.put(f"{perf.PMUS}/{name}/format/{term}", f"{bits}\n")
 
 
+# Names of <asm/intel-family.h>.
+MODELS = {"HASWELL": 0x3c, "HASWELL_X": 0x3f, "HASWELL_L": 0x45, "BROADWELL": 0x3d,
+          "BROADWELL_X": 0x4f, "BROADWELL_D": 0x56, "SKYLAKE_L": 0x4e, "SKYLAKE": 0x5e,
+          "SKYLAKE_X": 0x55, "KABYLAKE_L": 0x8e, "KABYLAKE": 0x9e, "COMETLAKE": 0xa5,
+          "ICELAKE_X": 0x6a, "ICELAKE_D": 0x6c, "SAPPHIRERAPIDS_X": 0x8f,
+          "EMERALDRAPIDS_X": 0xcf}
+
+
 class Sets(fake.Case):
     """Files of sets."""
 
@@ -73,6 +81,13 @@ class Sets(fake.Case):
         self.assertEqual(sampled - slices, {0x66, 0x7d, 0x7e, 0x8c, 0x8d, 0xa7})
         # Sandy and Ivy Bridge, and Granite Rapids, whose events nobody has written down here.
         self.assertEqual(slices - sampled, {0x2a, 0x2d, 0x3a, 0x3e, 0xad, 0xae})
+        at = at.parents[3] / "drivers/mcube/rocs/prefetch.c"
+        names = re.findall(r"X86_MATCH_VFM\(INTEL_(\w+),", at.read_text("utf-8"))
+        switched = {MODELS[n] for n in names}
+        self.assertEqual(len(switched), len(names))
+        self.assertLessEqual(switched, sampled & slices)
+        # Not there: those with eDRAM, and mobile Comet Lake.
+        self.assertEqual(sampled & slices - switched, {0x46, 0x47, 0xa6})
 
     def test_amd(self):
         """IBS: type and bits come from sysfs."""
