@@ -26,7 +26,7 @@
  * afterwards:
  *
  *   handle_userfault() -> mcube_srm_batch_release()
- *   filemap_fault() -> mcube_srm_fault_begin()      a file, perhaps of a FUSE server
+ *   filemap_fault() -> page_cache_ra_order()         a file, perhaps of a FUSE server
  *
  * Switching the policy off does not wait for tasks that sleep within a scope.  What
  * such a task keeps, it frees at the end of its scope.
