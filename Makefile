@@ -15,8 +15,8 @@ export PYTHONDONTWRITEBYTECODE := 1
 export PATH := /usr/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps tree refresh overlay-check build demo test check stress repeat lint \
-	off-check branch series series-check bisect mm-selftests bench results shell \
+.PHONY: help deps tree refresh overlay-check build demo test test-debug check stress repeat \
+	lint off-check branch series series-check bisect mm-selftests bench results shell \
 	deb fresh clean
 # One job at a time: each step does its own work in parallel.
 .NOTPARALLEL:
@@ -34,8 +34,11 @@ help: ## show this text
 demo: build ## build, boot in QEMU, switch the policies, show what changes
 	@tools/mcube/demo/run.py
 
-test: tree ## all tests: units, lint, identity, KUnit, kselftests, short stress
+test: tree ## the tests: units, lint, identity, KUnit, kselftests
 	@$(DEV)/test.py
+
+test-debug: tree ## tests of the debug kernel: short stress, bad input, random writes
+	@$(DEV)/test.py --debug
 
 check: tree ## quick tests: user-space units and lint
 	@$(DEV)/test.py --quick

@@ -61,6 +61,8 @@ CONTROLS = "setcache_control.*"
 # first tests here take longest, and begin first, so that all cores are busy to the end.
 EACH = "each"
 OWN = {
+    "setcache_torture": ("setcache_control.*",),
+    "ubm_life": ("*.idle_domains_go",),
     "alloc_toggle": (),
     "alloc_hotplug": (),
     "srm_folios": ("*.aged_cache_with_two_lists", "*.aged_cache_with_generations",
@@ -103,6 +105,15 @@ CPUS = {"rocs_pick": "Haswell"}
 
 # Machines with one node have nothing to show to these.
 NODES = ("setcache_numa",)
+# These take minutes, the longest first. make test runs each on a machine with so many nodes, all
+# other tests on both machines; the command below runs these on both too.
+ONCE = {"setcache_torture": 2, "ubm_life": 1, "srm_large": 2, "rocs_life": 2, "ubm_loop": 2,
+        "rocs_module": 1, "alloc_toggle": 1, "alloc_hotplug": 2, "rocs_move": 1,
+        "srm_folios": 2, "srm_reclaim": 1, "setcache_faults": 2, "setcache_life": 1,
+        "srm_lend": 2, "setcache_fsx": 1, "setcache_dm": 1, "rocs_pick": 1, "setcache_late": 2}
+# And with so many rounds; make stress and the command run the number that each test gives.
+ONCE_ENV = {"MCUBE_TOGGLES": 250, "MCUBE_ROCS_LOADS": 25, "MCUBE_SETCACHE_READS": 150000}
+
 # On four nodes, all in one guest: these cases, with fewer reads than elsewhere.
 FOUR = {"setcache_numa": "*", "setcache_torture": "*.no_stale_data"}
 FOUR_ENV = {"MCUBE_SETCACHE_READS": 50000}
@@ -265,35 +276,50 @@ def on_nodes(job, nodes, debug=False):
     """Run a job on a machine with so many nodes."""
     name = f"{nodes}node-{job.name}"
     mem = next((m for p, m in MEMORY.items() if fnmatch.fnmatch(name, p)), "512M")
-    # A thousand times under load, for one guest; it takes a minute.
-    env = {} if nodes == 1 else {"MCUBE_TOGGLES": 250}
     if debug:
         # Shadow memory takes an eighth, red zones and quarantine take more.
         mem = f"{2 * kibibytes(mem) // 1024}M"
         return job.run(f"kselftest-debug-{name}", f"debug kernel, {nodes} node{'s' * (nodes > 1)}",
                        {"MCUBE_TOGGLES": 50}, flavor="debug", smp=4, mem=mem, nodes=nodes,
                        multi=True)
-    return job.run(f"kselftest-{name}", f"{nodes} node{'s' * (nodes > 1)}", env, smp=4,
+    return job.run(f"kselftest-{name}", f"{nodes} node{'s' * (nodes > 1)}", smp=4,
                    mem=mem, nodes=nodes, below_4g=BELOW_4G.get(name))
 
 
-def plain(nodes=(1, 2), chosen=(), others=(), debug=False):
-    """All tests of a plain machine or those chosen, and other functions beside them."""
+def plain_names(names):
+    """The tests that need no modelled machine."""
+    return [n for n in names if n not in MODELLED]
+
+
+def plain(nodes=(1, 2), chosen=(), debug=False):
+    """All tests of a plain machine or those chosen."""
     folder, names = install()
     for name in chosen:
         if name not in names or name in MODELLED:
             raise Failure(f"there is no kselftest '{name}' for a plain machine",
-                          f"choose from: {' '.join(n for n in names if n not in MODELLED)}")
-    todo = [(j, n) for j in jobs(folder, chosen or [n for n in names if n not in MODELLED])
-            for n in nodes if chosen or n > 1 or j.name not in NODES]
+                          f"choose from: {' '.join(plain_names(names))}")
+    todo = [(j, n) for j in jobs(folder, chosen or plain_names(names)) for n in nodes
+            if chosen or n > 1 or j.name not in NODES]
     if not chosen and 4 not in nodes:
         todo.append((four_nodes(folder, names), 4))
-    return guests.together(*others, *(lambda j=j, n=n: on_nodes(j, n, debug) for j, n in todo))
+    return guests.together(*(lambda j=j, n=n: on_nodes(j, n, debug) for j, n in todo))
 
 
 def with_command():
-    """The stage of make test: all guests of a plain machine."""
-    return plain(others=[guests.command])
+    """The stage of make test: all guests of a plain machine, and the mcube command."""
+    folder, names = install()
+    order = list(ONCE)
+    todo = []
+    for job in jobs(folder, plain_names(names)):
+        test = next(iter(job.cases))
+        at = order.index(test) if test in ONCE else len(order)
+        if test in ONCE:
+            job.env = ONCE_ENV
+        todo += [(at, job, n) for n in (1, 2)
+                 if ONCE.get(test, n) == n and (n > 1 or job.name not in NODES)]
+    todo.sort(key=lambda t: t[0])
+    return guests.together(guests.command, *(lambda j=j, n=n: on_nodes(j, n) for _, j, n in todo),
+                           lambda: on_nodes(four_nodes(folder, names), 4))
 
 
 def modelled():
@@ -313,7 +339,7 @@ def debugged():
     folder, names = install()
     cases = {n: cases_of(folder / "mcube" / n) for n in names if n in DEBUGGED}
     return Job(folder, "debug", cases).run("kselftest-debug", "debug kernel", flavor="debug",
-                                           smp=4, mem="1G", multi=True)
+                                           smp=2, mem="1G", multi=True)
 
 
 def fuzzed(minutes, nodes=2, env=None):

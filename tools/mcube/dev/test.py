@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""`make test` and its quick tier `make check`.
+"""`make test`, its quick tier `make check`, and `make test-debug`.
 
 The script runs the stages in order, from the quickest to the slowest, and continues
 after a failure, so that one run shows all failures. A stage whose input is missing
@@ -99,7 +99,18 @@ def build(flavor):
     return [(f"the {flavor} kernel builds", "ok")]
 
 
-def stages(quick, minutes):
+def debug_stages(minutes):
+    """The stages of make test-debug; the kernel takes as long to build as all of make check."""
+    return [
+        ("build the debug kernel", lambda: build("debug")),
+        ("debug kernel: short stress in 4G and 512M, bad input, random writes",
+         lambda: guests.stress_short(minutes, guests_kselftest.debugged,
+                                     lambda: guests_kselftest.fuzzed(
+                                         minutes, env=guests_kselftest.FUZZ_ENV))),
+    ]
+
+
+def stages(quick):
     """[(name, function)] in the order of running."""
     out = [("user-space units", lambda: units(UNITS, "units")),
            ("model", lambda: units(MODEL, "model-tests")),
@@ -118,11 +129,6 @@ def stages(quick, minutes):
         ("kselftests, SMP and two NUMA nodes, mcube command", guests_kselftest.with_command),
         ("power cuts", guests_power.power),
         ("modelled machine", guests_model.everything),
-        ("build the debug kernel", lambda: build("debug")),
-        ("debug kernel: short stress in 4G and 512M, bad input, random writes",
-         lambda: guests.stress_short(minutes, guests_kselftest.debugged,
-                                     lambda: guests_kselftest.fuzzed(
-                                         minutes, env=guests_kselftest.FUZZ_ENV))),
     ]
 
 
@@ -132,12 +138,14 @@ def run():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
                         help="only stages that need no kernel: units, command, lint")
+    parser.add_argument("--debug", action="store_true", help="only those of the debug kernel")
     parser.add_argument("--minutes", type=float, default=0.5, help="of each short stress")
     args = parser.parse_args()
     if not TREE.is_dir() or not BASE.is_dir():
         raise Failure("there is no build/linux", "run 'make tree' first")
-    todo = stages(args.quick, args.minutes)
-    steps = Steps("check" if args.quick else "test", [name for name, _ in todo])
+    todo = debug_stages(args.minutes) if args.debug else stages(args.quick)
+    tier = "test-debug" if args.debug else "check" if args.quick else "test"
+    steps = Steps(tier, [name for name, _ in todo])
     cases, times = [], {}
     for name, function in todo:
         steps(name)
@@ -163,7 +171,7 @@ def run():
         for line in ui.REASONS[-REASONS:]:
             say(line)
     count = {s: sum(x == s for _, _, x in cases) for s in ("ok", "not ok", "skip")}
-    ui.write_if_changed(BUILD / "results" / ("check.json" if args.quick else "test.json"),
+    ui.write_if_changed(BUILD / "results" / f"{tier}.json",
                         json.dumps({"seconds": times, "cases": [
                             {"stage": a, "name": b, "state": c} for a, b, c in cases]},
                             indent=1).encode())

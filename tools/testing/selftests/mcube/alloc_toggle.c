@@ -44,6 +44,8 @@ FIXTURE_SETUP(alloc_toggle)
 	self->most = mcube_env("MCUBE_TOGGLES", 1000);
 	self->seconds = mcube_env("MCUBE_TOGGLE_SECONDS", 300);
 	ASSERT_EQ(0, mcube_off());
+	/* SRM-buffer refuses colors of L2, unless root gives them. */
+	ASSERT_EQ(0, mcube_write(MCUBE_MAP "color_map", MCUBE_TEST_COLORS));
 }
 
 FIXTURE_TEARDOWN_PARENT(alloc_toggle)

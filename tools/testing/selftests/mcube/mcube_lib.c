@@ -638,19 +638,20 @@ void mcube_faults(const char *probability)
 int mcube_faults_in(const char *function)
 {
 	FILE *symbols = fopen("/proc/kallsyms", "r");
-	char line[256], name[128] = "", start[32] = "", next[32] = "";
+	/* With a base, as debugfs wants it. */
+	char line[256], name[128] = "", start[32] = "0x", next[32] = "0x";
 
 	if (!symbols)
 		return -errno;
 	/* The function ends where the next symbol begins. */
-	while (!*next && fgets(line, sizeof(line), symbols)) {
-		if (*start)
-			sscanf(line, "%31s", next);
+	while (!next[2] && fgets(line, sizeof(line), symbols)) {
+		if (start[2])
+			sscanf(line, "%16s", next + 2);
 		else if (sscanf(line, "%*s %*s %127s", name) == 1 && !strcmp(name, function))
-			sscanf(line, "%31s", start);
+			sscanf(line, "%16s", start + 2);
 	}
 	fclose(symbols);
-	if (!*next)
+	if (!next[2])
 		return -ENOENT;
 	mcube_faults_of("failslab", "0");
 	return mcube_write("/sys/kernel/debug/failslab/task-filter", "N") ?:
