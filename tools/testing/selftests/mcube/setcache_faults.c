@@ -27,6 +27,12 @@
 
 #define CGROUP		MCUBE_CGROUPS "/mcube-setcache"
 
+#define TRACING		"/sys/kernel/tracing"
+#define ALLOCATED	TRACING "/events/kmem/mm_page_alloc/enable"
+#define CORRUPT		"/sys/kernel/debug/hwpoison/corrupt-pfn"
+#define SOFT_OFFLINE	"/sys/devices/system/memory/soft_offline_page"
+#define POOL		256	/* pages of the pool of 1 MiB */
+
 FIXTURE(setcache_faults) {
 	struct setcache_setup setup;
 	char lru_gen[32];
@@ -86,10 +92,12 @@ static pid_t start_reader(const char *path, unsigned int seed, long times, uint3
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	buf = malloc(8 * PAGE_SIZE_);
+	/* Present, so that no read is counted again after a page fault. */
+	buf = mcube_map_anon(8);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (!buf || fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM))
 		_exit(WRONG);
+	memset(buf, 0, 8 * PAGE_SIZE_);
 	if (allowed && mcube_write(MCUBE_FAIL, "1"))
 		_exit(WRONG);
 	while (times--) {
@@ -155,6 +163,67 @@ TEST_F_TIMEOUT(setcache_faults, allocations_fail, 120)
 		EXPECT_TRUE(child_ended_well(pid[i]));
 	mcube_faults("0");
 	TH_LOG("%ld pages failed", setcache_stat("errors") - before);
+	expect_sound(_metadata, self->setup.file, 1);
+}
+
+/* The frames of pages that the pool gets as the mode leaves off.  Returns how many. */
+static int pool_frames(unsigned long *pfn)
+{
+	char line[512], *at;
+	/* To open it so forgets what was traced before. */
+	FILE *f = fopen(TRACING "/trace", "we");
+	int nr = 0;
+
+	if (!f)
+		return -1;
+	fclose(f);
+	f = NULL;
+	if (mcube_write(MCUBE_SETCACHE "mode", "off") || mcube_write(ALLOCATED, "1"))
+		return -1;
+	if (!mcube_write(MCUBE_SETCACHE "mode", "random") && !mcube_write(ALLOCATED, "0"))
+		f = fopen(TRACING "/trace", "re");
+	while (f && nr < POOL && fgets(line, sizeof(line), f)) {
+		at = strstr(line, " pfn=");
+		if (at && strstr(line, "GFP_USER") && strstr(line, "__GFP_NORETRY"))
+			pfn[nr++] = strtoul(at + 5, NULL, 16);
+	}
+	if (f)
+		fclose(f);
+	return nr;
+}
+
+/* No read comes from a page that is broken, and none goes into one. */
+TEST_F_TIMEOUT(setcache_faults, broken_pages, 240)
+{
+	long hits, fills, soft = 0;
+	unsigned long pfn[POOL];
+	char text[32];
+	int i;
+
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (!mcube_exists(ALLOCATED) || !mcube_exists(CORRUPT) || !mcube_exists(SOFT_OFFLINE))
+		SKIP(return, "no tracing, or no CONFIG_HWPOISON_INJECT");
+	ASSERT_EQ(POOL, pool_frames(pfn));
+	ASSERT_TRUE(child_ended_well(start_reader(self->setup.file, 1, 100, 1, 0)));
+	fills = setcache_stat("fills");
+	/* All that there are: the kernel takes those that only age, and those that are broken. */
+	for (i = 0; i < POOL; i++) {
+		if (i % 2) {
+			snprintf(text, sizeof(text), "%#lx", pfn[i] * PAGE_SIZE_);
+			soft += !mcube_write(SOFT_OFFLINE, text);
+		} else {
+			/* It says -EBUSY, as nobody but the pool had the page. */
+			mcube_write_num(CORRUPT, pfn[i]);
+		}
+	}
+	EXPECT_LE(POOL / 2 - 8, soft);
+	hits = setcache_stat("hits");
+	ASSERT_TRUE(child_ended_well(start_reader(self->setup.file, 1, 1, 1, 0)));
+	EXPECT_EQ(hits, setcache_stat("hits"));
+	EXPECT_EQ(fills + 8, setcache_stat("fills"));
+	ASSERT_TRUE(child_ended_well(start_reader(self->setup.file, 1, 1, 1, 0)));
+	EXPECT_EQ(hits + 8, setcache_stat("hits"));
+	EXPECT_EQ(POOL, setcache_stat("pages"));
 	expect_sound(_metadata, self->setup.file, 1);
 }
 
