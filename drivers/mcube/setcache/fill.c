@@ -17,8 +17,9 @@
  * the page before: the fill is doomed, or the file has another cookie.  Then the block may
  * have been another file's when the device read it, and nobody sees what was read.
  *
- * The task waits for the device in any case (miss.c), or a work item goes on when the device
- * is done (async.c): a page that is being read cannot be given to somebody else.
+ * The task waits for the device (miss.c), or a work item goes on when the device is done
+ * (async.c), or the task is to die, and a work item waits for the device (orphan.c): a page that
+ * is being read cannot be given to somebody else.
  *
  * A fill that holds reservations never waits for another fill; so fills do not wait in
  * a circle.
@@ -207,6 +208,23 @@ static void finish(struct setcache_part *part)
 		folio_unlock(folio);
 	}
 	folio->mapping = NULL;
+}
+
+/**
+ * setcache_fill_await() - wait until pages of a file have been read, or the task is to die
+ * @fill: the fill.
+ *
+ * Return: false if the task is to die, and a page may still be being read.
+ */
+bool setcache_fill_await(const struct setcache_fill *fill)
+{
+	unsigned int i;
+
+	for (i = 0; i < fill->nr; i++)
+		if (fill->part[i].reserved &&
+		    folio_wait_locked_killable(setcache_folio(&fill->part[i])))
+			return false;
+	return true;
 }
 
 /**

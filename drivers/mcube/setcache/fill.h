@@ -80,6 +80,7 @@ enum setcache_obstacle setcache_fill_reserve(struct setcache_fill *fill,
 					     struct setcache_key *key, pgoff_t last);
 void setcache_fill_submit(struct setcache_fill *fill, unsigned int i,
 			  wait_queue_entry_t *waiter);
+bool setcache_fill_await(const struct setcache_fill *fill);
 void setcache_fill_finish(struct setcache_fill *fill);
 void setcache_fill_publish(struct setcache_fill *fill);
 
@@ -87,6 +88,9 @@ void setcache_fill_publish(struct setcache_fill *fill);
 void setcache_read_block(struct setcache_fill *fill);
 void setcache_submit_block(const struct setcache_fill *fill, atomic_t *left,
 			   bio_end_io_t *end, void *private);
+
+/* orphan.c */
+bool setcache_fill_leave(const struct setcache_fill *fill);
 
 /* async.c */
 ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what,

@@ -38,9 +38,12 @@ static int __init setcache_init(void)
 	int ret;
 
 	setcache_fill_init();
-	ret = setcache_async_init();
+	ret = setcache_orphan_init();
 	if (ret)
 		return ret;
+	ret = setcache_async_init();
+	if (ret)
+		goto no_async;
 	ret = setcache_pool_init();
 	if (ret)
 		goto no_pool;
@@ -59,6 +62,8 @@ no_reclaim:
 	setcache_pool_exit();
 no_pool:
 	setcache_async_exit();
+no_async:
+	setcache_orphan_exit();
 	return ret;
 }
 
@@ -71,6 +76,7 @@ static void __exit setcache_exit(void)
 	setcache_reclaim_exit();
 	setcache_pool_exit();
 	setcache_async_exit();
+	setcache_orphan_exit();
 }
 
 module_init(setcache_init);

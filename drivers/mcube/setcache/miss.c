@@ -38,8 +38,11 @@ static pgoff_t pages_of(const struct inode *inode, loff_t size)
 	return S_ISBLK(inode->i_mode) ? size >> PAGE_SHIFT : DIV_ROUND_UP(size, PAGE_SIZE);
 }
 
-/* Read the pages that have been reserved, by the file system. */
-static void read_file(struct setcache_fill *fill)
+/*
+ * Read the pages that have been reserved, by the file system.  False if the task is to die, and
+ * a work item waits for the pages.
+ */
+static bool read_file(struct setcache_fill *fill)
 {
 	struct blk_plug plug;
 	unsigned int i;
@@ -51,7 +54,10 @@ static void read_file(struct setcache_fill *fill)
 			setcache_fill_submit(fill, i, NULL);
 	if (fill->reserved > 1)
 		blk_finish_plug(&plug);
+	if (unlikely(!setcache_fill_await(fill)) && setcache_fill_leave(fill))
+		return false;
 	setcache_fill_finish(fill);
+	return true;
 }
 
 /*
@@ -69,8 +75,8 @@ static enum setcache_obstacle read_pages(struct setcache_fill *fill, struct setc
 	obstacle = setcache_fill_reserve(fill, key, last);
 	if (fill->reserved && S_ISBLK(fill->mapping->host->i_mode))
 		setcache_read_block(fill);
-	else if (fill->reserved)
-		read_file(fill);
+	else if (fill->reserved && !read_file(fill))
+		return SETCACHE_IS_BUSY;
 	if (fill->nr)
 		setcache_fill_publish(fill);
 	filemap_invalidate_unlock_shared(fill->mapping);
@@ -178,7 +184,7 @@ ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 	if (iocb->ki_flags & IOCB_WAITQ)
 		return setcache_fill_later(iocb, &fill, key, last);
 	obstacle = read_pages(&fill, key, last);
-	if (obstacle == SETCACHE_IS_BUSY)
+	if (obstacle == SETCACHE_IS_BUSY && !fatal_signal_pending(current))
 		obstacle = wait_and_read(&fill, key, last);
 	if (obstacle == SETCACHE_IS_BUSY)
 		return -EINTR;
