@@ -90,6 +90,8 @@ void setcache_submit_block(const struct setcache_fill *fill, atomic_t *left,
 			   bio_end_io_t *end, void *private);
 
 /* orphan.c */
+int setcache_orphan_init(void);
+void setcache_orphan_exit(void);
 bool setcache_fill_leave(const struct setcache_fill *fill);
 
 /* async.c */

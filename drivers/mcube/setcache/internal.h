@@ -220,10 +220,6 @@ ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 int setcache_async_init(void);
 void setcache_async_exit(void);
 
-/* orphan.c */
-int setcache_orphan_init(void);
-void setcache_orphan_exit(void);
-
 /* control.c */
 int setcache_set_mode(enum setcache_mode mode);
 int setcache_set_size(u32 mib);

@@ -31,7 +31,7 @@
 
 #include <linux/module.h>
 
-#include "internal.h"
+#include "fill.h"
 
 static int __init setcache_init(void)
 {

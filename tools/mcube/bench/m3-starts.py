@@ -7,9 +7,9 @@ The paper's Figure 6 has four cores that read memory in order, from physical add
 and 1925 cycles, 6 % less. This benchmark runs both on one modelled X5570 with three channels
 and 48 banks, whose rows have 8 KiB. The paper's machine has two of these processors, with four
 ranks of eight banks on each channel, and rows of 4 KiB (section 2.1). There is no guest and no
-allocator: mcube-model-streams gives the physical addresses to the model. So the channels take turns line
-by line, as those of the processor do; the machine description has turns of a page, which a
-page allocator can use. The prefetcher of the description is on.
+allocator: mcube-model-streams gives the physical addresses to the model. So the channels take
+turns line by line, as those of the processor do; the machine description has turns of a page,
+which a page allocator can use. The prefetcher of the description is on.
 
 regular     the starts lie 12 MiB apart, so at each step all cores are in the same bank of a
             channel; the first start is drawn in each run

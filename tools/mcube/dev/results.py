@@ -339,7 +339,8 @@ def rocs(data):
         paper, linear = data["parameters"]["paper"], data["parameters"]["linear"]
         out += ["Beside the paper's Table 3 and Figures 8 and 9, which are of another machine and "
                 "of the programs\nthemselves. Gains here are those from when ROCS holds, without "
-                "profile and search; the paper's are of\nwhole runs. The profile of the columns *rank corr* and "
+                "profile and search; the paper's are of\nwhole runs. The profile of the columns "
+                "*rank corr* and "
                 f"*overhead* has ``budget`` {linear['budget']} and\n``profile_windows`` "
                 f"{linear['profile_windows']}, six times the samples of the default.",
                 table([{"what": what, "here": data["summary"][key], "paper": paper[key]}

@@ -229,17 +229,6 @@ static void start_readers(FIXTURE_DATA(setcache_dm) *self, pid_t *pid, long time
 		pid[i] = start_reader(self, seed++, times, may_fail, NULL);
 }
 
-/* Ways that stay in use.  The reads of readers that were killed end when the device answers. */
-static long ways_that_stay(void)
-{
-	double end = mcube_deadline(60);
-	long nr;
-
-	while ((nr = setcache_ways_in_use()) && mcube_now() < end)
-		usleep(10000);
-	return nr;
-}
-
 /* All pages are right, no way is in use, and the pool grows, shrinks and goes. */
 static void expect_sound(struct __test_metadata *_metadata, FIXTURE_DATA(setcache_dm) *self)
 {
@@ -248,7 +237,7 @@ static void expect_sound(struct __test_metadata *_metadata, FIXTURE_DATA(setcach
 
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, dm_heal(&self->dm));
-	EXPECT_EQ(0, ways_that_stay());
+	EXPECT_EQ(0, setcache_ways_that_stay());
 	errors = setcache_stat("errors");
 	EXPECT_EQ(PAGES, all_right(self, fd));
 	EXPECT_EQ(0, mcube_write(MCUBE_SETCACHE "size_mib", "4"));
@@ -560,7 +549,7 @@ TEST_F_TIMEOUT(setcache_dm, readers_are_killed, 240)
 		}
 		for (i = 0; i < READERS; i++)
 			EXPECT_TRUE(child_was_killed(pid[i]));
-		EXPECT_EQ(0, ways_that_stay());
+		EXPECT_EQ(0, setcache_ways_that_stay());
 	}
 	expect_sound(_metadata, self);
 }
@@ -584,16 +573,10 @@ static void stop_readers(struct __test_metadata *_metadata, FIXTURE_DATA(setcach
  */
 static void expect_ended(struct __test_metadata *_metadata, const pid_t *pid, bool ended)
 {
-	double end = mcube_deadline(60);
 	unsigned int i;
-	int status = 0;
 
-	for (i = 0; ended && i < READERS; i++) {
-		while (!waitpid(pid[i], &status, WNOHANG) && mcube_now() < end)
-			usleep(10000);
-		EXPECT_EQ(-1, waitpid(pid[i], NULL, WNOHANG));
-		EXPECT_TRUE(WIFSIGNALED(status));
-	}
+	for (i = 0; ended && i < READERS; i++)
+		EXPECT_TRUE(child_ends_by_kill(pid[i]));
 	if (!ended)
 		EXPECT_TRUE(child_runs(pid[0]));
 }

@@ -236,6 +236,18 @@ bool child_was_killed(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
 }
 
+/* Wait for a child that was killed.  False if it does not end, or has ended before. */
+bool child_ends_by_kill(pid_t pid)
+{
+	double end = mcube_deadline(60);
+	int status = 0;
+	pid_t got;
+
+	while (!(got = waitpid(pid, &status, WNOHANG)) && mcube_now() < end)
+		usleep(10000);
+	return got == pid && WIFSIGNALED(status);
+}
+
 bool child_runs(pid_t pid)
 {
 	return !waitpid(pid, NULL, WNOHANG);
@@ -274,4 +286,15 @@ long setcache_ways_in_use(void)
 			sum += filling + pinned;
 	fclose(f);
 	return sum;
+}
+
+/* Ways that stay in use.  The reads of readers that were killed end when the device answers. */
+long setcache_ways_that_stay(void)
+{
+	double end = mcube_deadline(60);
+	long nr;
+
+	while ((nr = setcache_ways_in_use()) && mcube_now() < end)
+		usleep(10000);
+	return nr;
 }

@@ -37,9 +37,11 @@ int setcache_detach(struct setcache_setup *s);
 int setcache_write(int fd, unsigned int pages, uint32_t number);
 bool child_ended_well(pid_t pid);
 bool child_was_killed(pid_t pid);
+bool child_ends_by_kill(pid_t pid);
 bool child_runs(pid_t pid);
 bool setcache_wait_for_fill(pid_t pid);
 long setcache_ways_in_use(void);
+long setcache_ways_that_stay(void);
 
 /**
  * struct stamped - a page of the file, in memory that processes share
