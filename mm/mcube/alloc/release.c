@@ -383,11 +383,11 @@ bool __mcube_alloc_has_order(struct zone *zone, unsigned int order)
 static struct mcube_container *find_between(struct mcube_zone *mz, unsigned long start_pfn,
 					    unsigned long end_pfn)
 {
-	struct mcube_container *c;
+	struct mcube_container *c, *found = NULL;
 	unsigned long levels, pfn;
 
-	guard(spinlock)(&mz->lock);
-	for (levels = mz->levels; levels; levels &= ~BIT(__fls(levels))) {
+	spin_lock(&mz->lock);
+	for (levels = mz->levels; levels && !found; levels &= ~BIT(__fls(levels))) {
 		struct list_head *list = &mz->level[__fls(levels)];
 		unsigned int left = TARGETS_MAX;
 
@@ -395,14 +395,17 @@ static struct mcube_container *find_between(struct mcube_zone *mz, unsigned long
 			pfn = page_to_pfn(c->bins.base);
 			if (pfn >= start_pfn && pfn + (1UL << mcube_config.order) <= end_pfn &&
 			    READ_ONCE(c->bins.nr_free) >= COMPACT_CLUSTER_MAX)
-				return c;
+				found = c;
+			if (found)
+				break;
 			if (!--left) {
 				list_rotate_to_front(&c->node, list);
 				break;
 			}
 		}
 	}
-	return NULL;
+	spin_unlock(&mz->lock);
+	return found;
 }
 
 /* Another run of compaction may have seen no use in the pageblocks. */

@@ -163,7 +163,7 @@ static void searches_pause_after_misses(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mz);
 	mz->cpu = alloc_percpu(struct mcube_zone_cpu);
-	KUNIT_ASSERT_NOT_NULL(test, mz->cpu);
+	KUNIT_ASSERT_TRUE(test, mz->cpu);
 	preempt_disable();
 	for (i = 1; i < 10; i++) {
 		mcube_search_misses(mz, 1, true);
