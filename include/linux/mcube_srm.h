@@ -62,8 +62,8 @@ mapping_alloc_folio_noprof(struct address_space *mapping,
  * struct mcube_srm_batch - a row of pages that this task will allocate for a file
  * @mapping: page cache of the file; NULL if the policy is off.
  * @last: page index of the last page.
- * @folios: folios of the row that were allocated ahead; empty while the task
- *          sleeps, unless the policy was switched off meanwhile.
+ * @folios: pages that were allocated ahead; empty while the task waits for the
+ *          handler of a fault, unless the policy was switched off meanwhile.
  * @ahead: pages that were allocated ahead last, if they may be there still.
  * @segment: segment that these pages belong to; NULL if they have none.
  * @epoch: epoch of the policy when they were allocated.

@@ -5,9 +5,10 @@
  * Copyright (C) 2026 The mcube authors
  *
  * A device may never answer, and the task holds the invalidate lock of the file.  So a work item
- * takes over the fill, with its reservations and that lock, and waits in its place.  The file
- * stays open for so long.  Most devices answer soon, so the task waits for a second first: then
- * the file system of a reader that has been killed can be unmounted.
+ * takes over the fill, with its reservations and that lock, and looks every second whether the
+ * device has answered: if work items waited, those of one device could keep all others from
+ * running.  The file stays open for so long.  Most devices answer soon, so the task waits for a
+ * second first: then the file system of a reader that has been killed can be unmounted.
  *
  * Reads of a block device itself wait as direct reads of it do, which no signal ends.
  */
@@ -27,27 +28,11 @@
 #define BETWEEN	20U
 
 struct orphan {
-	struct work_struct work;
+	struct delayed_work work;
 	struct setcache_fill fill;
 };
 
-/* Of its own, as work items that wait would keep those of async.c from running. */
 static struct workqueue_struct *queue;
-
-static void work(struct work_struct *work)
-{
-	struct orphan *o = container_of(work, struct orphan, work);
-	struct setcache_part *part;
-
-	setcache_fill_finish(&o->fill);
-	setcache_fill_publish(&o->fill);
-	up_read_non_owner(&o->fill.mapping->invalidate_lock);
-	for (part = o->fill.part; part < o->fill.part + o->fill.nr; part++)
-		setcache_set_put(part->set, part->way);
-	fput(o->fill.file);
-	kfree(o);
-	mcube_setcache_leave();
-}
 
 static bool is_read(const struct setcache_fill *fill)
 {
@@ -57,6 +42,25 @@ static bool is_read(const struct setcache_fill *fill)
 		if (fill->part[i].reserved && folio_test_locked(setcache_folio(&fill->part[i])))
 			return false;
 	return true;
+}
+
+static void work(struct work_struct *work)
+{
+	struct orphan *o = container_of(to_delayed_work(work), struct orphan, work);
+	struct setcache_part *part;
+
+	if (!is_read(&o->fill)) {
+		queue_delayed_work(queue, &o->work, HZ);
+		return;
+	}
+	setcache_fill_finish(&o->fill);
+	setcache_fill_publish(&o->fill);
+	up_read_non_owner(&o->fill.mapping->invalidate_lock);
+	for (part = o->fill.part; part < o->fill.part + o->fill.nr; part++)
+		setcache_set_put(part->set, part->way);
+	fput(o->fill.file);
+	kfree(o);
+	mcube_setcache_leave();
 }
 
 /**
@@ -81,12 +85,12 @@ bool setcache_fill_leave(const struct setcache_fill *fill)
 	o = kmalloc(sizeof(*o), GFP_NOWAIT);
 	if (!o)
 		return false;
-	INIT_WORK(&o->work, work);
+	INIT_DELAYED_WORK(&o->work, work);
 	o->fill = *fill;
 	get_file(fill->file);
 	mcube_setcache_stay();
 	rwsem_release(&fill->mapping->invalidate_lock.dep_map, _THIS_IP_);
-	queue_work(queue, &o->work);
+	queue_delayed_work(queue, &o->work, HZ);
 	return true;
 }
 

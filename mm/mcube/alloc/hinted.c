@@ -200,8 +200,9 @@ static struct mcube_container *search(struct mcube_zone *mz, u32 hint)
 		else if (!foreign)
 			foreign = c;
 	}
+	/* The next search begins at what was found, which may be full by then, or after it. */
 	if (mz->nr_searched)
-		mz->cursor[key] = c;
+		mz->cursor[key] = found ? list_prev_entry_circular(c, &mz->searched, all) : c;
 	found = found ?: foreign;
 	if (found) {
 		if (single)

@@ -154,8 +154,8 @@ struct mcube_none {
  * @pause: requests for @missed that the CPU lets pass before it searches again, see
  *         mcube_search_misses().
  * @misses: searches for @missed that found nothing since one found a container.
- * @missed: what the last search that found nothing was for: a key, or MCUBE_NR_KEYS
- *          and a color for groups of frames.
+ * @missed: what the last search that found nothing was for: a key, or a number above
+ *          the keys for groups of frames.
  * @cursor: by key, the container that the CPU took a frame from last; may be
  *          inactive by now.  Memory of its own: with many colors and banks it
  *          would make the percpu allocator add a chunk, which stays.

@@ -48,6 +48,12 @@
 #include "color_stat.h"
 #include "internal.h"
 
+/* For mcube_search_pauses(), beside the keys of single frames. */
+static unsigned int pause_key(unsigned int color, unsigned int order)
+{
+	return MCUBE_NR_KEYS + order * MCUBE_MAX_VALUES + color;
+}
+
 /* Take up to @nr groups out of a container; the number of groups taken. */
 static unsigned int take_groups(struct mcube_zone *mz,
 				struct mcube_container *c, u32 hint,
@@ -117,7 +123,7 @@ static struct mcube_container *search(struct mcube_zone *mz, u32 hint,
 		mcube_large_set_exhausted(mz, color, order);
 	}
 	spin_unlock_irqrestore(&mz->lock, flags);
-	mcube_search_misses(mz, MCUBE_NR_KEYS + color, !found);
+	mcube_search_misses(mz, pause_key(color, order), !found);
 	return found;
 }
 
@@ -172,7 +178,7 @@ unsigned int mcube_large_take(struct mcube_zone *mz, u32 hint,
 	if (likely(c))
 		got = take_groups(mz, c, hint, order, pages, nr);
 	while (!got && !mcube_large_is_exhausted(mz, color, order) &&
-	       !mcube_search_pauses(mz, MCUBE_NR_KEYS + color)) {
+	       !mcube_search_pauses(mz, pause_key(color, order))) {
 		c = search(mz, hint, order);
 		if (!c)
 			break;

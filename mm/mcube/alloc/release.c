@@ -57,7 +57,7 @@
 /* Containers of each level examined for one where compaction looks for free pages. */
 #define TARGETS_MAX	8
 
-/* CPUs whose containers are examined at a time. */
+/* CPUs whose containers are examined for a watermark. */
 #define OWNERS_MAX	8
 
 /* Return the free frames to the buddy lists; the container leaves all lists. */
@@ -162,13 +162,12 @@ static bool has_group(struct mcube_container *c, const struct mcube_zone *mz,
 
 /*
  * A container that a CPU owns and that has a free group of @order.  A guess:
- * the caller checks it under c->lock.  Looks at a few CPUs; the next call looks at
+ * the caller checks it under c->lock.  Looks at @most CPUs; the next call looks at
  * others, or again at the CPU that has such a container.
  */
-static struct mcube_container *owned_with(struct mcube_zone *mz,
-					  unsigned int order)
+static struct mcube_container *owned_with(struct mcube_zone *mz, unsigned int order,
+					  unsigned int most)
 {
-	unsigned int left = min(OWNERS_MAX, num_online_cpus());
 	int first = READ_ONCE(mz->next_owner), cpu;
 	struct mcube_container *c;
 
@@ -177,7 +176,7 @@ static struct mcube_container *owned_with(struct mcube_zone *mz,
 		struct mcube_zone_cpu *zc = per_cpu_ptr(mz->cpu, cpu);
 
 		WRITE_ONCE(mz->next_owner, cpu);
-		if (!left--)
+		if (!most--)
 			break;
 		c = READ_ONCE(zc->home);
 		if (has_group(c, mz, order))
@@ -200,7 +199,8 @@ static struct mcube_container *find_victim(struct mcube_zone *mz,
 		c = list_first_entry(&mz->level[__fls(mz->levels)],
 				     struct mcube_container, node);
 	spin_unlock(&mz->lock);
-	return c ?: owned_with(mz, order);
+	/* The request fails otherwise. */
+	return c ?: owned_with(mz, order, nr_cpu_ids);
 }
 
 /*
@@ -306,12 +306,8 @@ bool mcube_container_break_up(struct mcube_zone *mz, unsigned int order,
 	}
 	for (tries = 0; !done && tries < BREAK_UP_MAX; tries++) {
 		c = find_victim(mz, order);
-		if (!c) {
-			/* The next try looks at other CPUs, if there are others. */
-			if ((tries + 1) * OWNERS_MAX >= num_online_cpus())
-				break;
-			continue;
-		}
+		if (!c)
+			break;
 		spin_lock(&c->lock);
 		if (c->active && c->mz == mz &&
 		    mcube_bins_largest(&c->bins) >= (int)order) {
@@ -373,31 +369,43 @@ bool __mcube_alloc_has_order(struct zone *zone, unsigned int order)
 		return false;
 	if (order > mcube_config.order)
 		return find_neighbours(mz, order);
-	return READ_ONCE(mz->levels) >> order || owned_with(mz, order);
+	return READ_ONCE(mz->levels) >> order || owned_with(mz, order, OWNERS_MAX);
+}
+
+/* Does a container lie there, and is it a better one than @old? */
+static bool is_better(const struct mcube_container *c, const struct mcube_container *old,
+		      unsigned long start_pfn, unsigned long end_pfn)
+{
+	unsigned long pfn = page_to_pfn(c->bins.base);
+	bool many = READ_ONCE(c->bins.nr_free) >= COMPACT_CLUSTER_MAX, had;
+
+	if (pfn < start_pfn || pfn + (1UL << mcube_config.order) > end_pfn)
+		return false;
+	if (!old)
+		return true;
+	had = READ_ONCE(old->bins.nr_free) >= COMPACT_CLUSTER_MAX;
+	return many == had ? c->bins.base > old->bins.base : many;
 }
 
 /*
- * A container that is worth breaking up, between two places of a zone.  Looks at a few
- * containers, those of the largest free groups first; the next call looks at others.
+ * A container to break up between two places of a zone.  Looks at a few containers; the next
+ * call looks at others.  Best is one with many free frames, and then the last one: the free
+ * scanner goes downwards, and meets the others later.
  */
 static struct mcube_container *find_between(struct mcube_zone *mz, unsigned long start_pfn,
 					    unsigned long end_pfn)
 {
 	struct mcube_container *c, *found = NULL;
-	unsigned long levels, pfn;
+	unsigned long levels;
 
 	spin_lock(&mz->lock);
-	for (levels = mz->levels; levels && !found; levels &= ~BIT(__fls(levels))) {
+	for (levels = mz->levels; levels; levels &= ~BIT(__fls(levels))) {
 		struct list_head *list = &mz->level[__fls(levels)];
 		unsigned int left = TARGETS_MAX;
 
 		list_for_each_entry(c, list, node) {
-			pfn = page_to_pfn(c->bins.base);
-			if (pfn >= start_pfn && pfn + (1UL << mcube_config.order) <= end_pfn &&
-			    READ_ONCE(c->bins.nr_free) >= COMPACT_CLUSTER_MAX)
+			if (is_better(c, found, start_pfn, end_pfn))
 				found = c;
-			if (found)
-				break;
 			if (!--left) {
 				list_rotate_to_front(&c->node, list);
 				break;
@@ -405,7 +413,10 @@ static struct mcube_container *find_between(struct mcube_zone *mz, unsigned long
 		}
 	}
 	spin_unlock(&mz->lock);
-	return found;
+	if (found)
+		return found;
+	c = owned_with(mz, 0, OWNERS_MAX);
+	return c && is_better(c, NULL, start_pfn, end_pfn) ? c : NULL;
 }
 
 /* Another run of compaction may have seen no use in the pageblocks. */

@@ -107,7 +107,8 @@ static void move_full(struct mcube_container *c)
 		list_move(&c->all, &mz->full);
 		mz->nr_searched--;
 	} else {
-		list_move_tail(&c->all, &mz->searched);
+		/* A search that begins anew meets first what has become free. */
+		list_move(&c->all, &mz->searched);
 		mz->nr_searched++;
 	}
 }

@@ -22,8 +22,9 @@
  * others time and no memory.
  *
  * A write() may also wait for the fault on its source, as long as another process
- * likes.  So it frees what it keeps before it waits, and allocates again
- * afterwards:
+ * likes.  So it frees what it keeps before it waits in these places, and allocates
+ * again afterwards.  Elsewhere, as where a FUSE server reads a page that readahead
+ * has left out, the limit has to do:
  *
  *   handle_userfault() -> mcube_srm_batch_release()
  *   filemap_fault() -> page_cache_ra_order()         a file, perhaps of a FUSE server
@@ -156,7 +157,6 @@ static void fill_batch(struct mcube_srm_batch *batch, gfp_t gfp,
 		return;
 	got = alloc_row(&c, gfp, order, min(last - index + 1, (unsigned long)c.left),
 			&folios, &served);
-	/* The task may have slept, which frees what lies in the batch. */
 	list_splice(&folios, &batch->folios);
 	count_ahead(batch, got);
 	batch->order = order;
