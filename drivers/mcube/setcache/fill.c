@@ -90,8 +90,8 @@ static bool end_reservation(const struct setcache_fill *fill, struct setcache_pa
 }
 
 /*
- * May the page of a way be filled?  One that is broken goes, and another one comes.  Nobody
- * else looks at the page of a way that is FILLING.
+ * May the page of a way be filled?  A broken page is replaced by another page.  No other task
+ * looks at the page of a way that is FILLING.
  */
 static bool is_sound(struct setcache_part *part)
 {

@@ -25,8 +25,8 @@
  * nothing at any priority while another task ages the pages.
  *
  * When memory has not been short for a while, the pool grows step by step, from memory
- * that is free, until it has the size that the administrator wrote.  Who writes to drop_caches
- * asks the shrinker as well, but is not short of memory; then the pool grows soon, and without
+ * that is free, until it has the size that the administrator wrote.  A write to drop_caches
+ * asks the shrinker as well, but memory is not short then; so the pool grows soon, and without
  * rests between the steps.
  */
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users: those whose pages are kept apart
+ * Users: pages of one user do not push out pages of another user
  *
  * Copyright (C) 2026 The mcube authors
  *
  * A set is small, and a reader can find out without waiting whether a page of his is in it
- * (RWF_NOWAIT).  If pages of a user could push out those of another one, the other one would
- * see in which set the first one reads.  A secret hash is no help: who fills a set needs no
- * number for it.  So each user has a share of the ways of each set:
+ * (RWF_NOWAIT).  If pages of a user could push out pages of another user, the other user would
+ * see in which set the first one reads.  A secret hash is no help: a reader who fills all sets
+ * needs no number of a set.  So each user has a share of the ways of each set:
  *
  *   one user     0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
  *   two users    0 0 0 0 0 0 0 0 1 1 1 1 1 1 1 1

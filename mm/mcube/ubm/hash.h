@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Users choose inode numbers and page numbers, but not the secret.  Two hashes are of a keyed
- * function for hash tables, hsiphash: those that choose a hash slot.  Then no choice of numbers
+ * Users choose inode numbers and page numbers, but not the secret.  The two hashes that
+ * choose a hash slot are of a keyed function for hash tables, hsiphash.  Then no choice of numbers
  * makes more of them share a slot than chance does, and what the sample has chosen spreads
  * over the slots of a ghost stack as all pages would.
  *
