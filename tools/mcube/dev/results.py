@@ -90,12 +90,13 @@ def irqsoff(data):
 
 
 def demo(data):
-    """make demo: what the scenes save."""
-    rows = [{"scene": scene, "name": key, "share": value}
+    """make demo: what the scenes show."""
+    rows = [{"scene": scene, "name": key, "value": value}
             for scene, each in data["summary"].items() for key, value in plain(each).items()]
-    return ["What each scene saves, as a share: *time* and *misses* are simulated, *requests* and "
-            "*pages* that\nthe device reads are counted.",
-            table(rows, {"scene": "scene", "figure": "name", "share": "share"})]
+    return ["*gain* and *cut*: the share that is saved; *slowdown*: times the program alone. Cycles, "
+            "misses and\nconflicts are simulated; requests and pages that the device reads are "
+            "counted.",
+            table(rows, {"scene": "scene", "figure": "name", "value": "value"})]
 
 
 def model(data):
