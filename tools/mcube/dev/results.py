@@ -93,9 +93,9 @@ def demo(data):
     """make demo: what the scenes show."""
     rows = [{"scene": scene, "name": key, "value": value}
             for scene, each in data["summary"].items() for key, value in plain(each).items()]
-    return ["*gain* and *cut*: the share that is saved; *slowdown*: times the program alone. Cycles, "
-            "misses and\nconflicts are simulated; requests and pages that the device reads are "
-            "counted.",
+    return ["*gain* and *cut*: the share that is saved; *slowdown*: times the program alone. "
+            "Cycles, misses and\nconflicts are simulated; requests and pages that the device "
+            "reads are counted.",
             table(rows, {"scene": "scene", "figure": "name", "value": "value"})]
 
 
