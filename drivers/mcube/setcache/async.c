@@ -82,14 +82,6 @@ static struct folio *mark_of(const struct setcache_fill *fill)
 	return (struct folio *)(((unsigned long)fill->mapping + hash_64(fill->first, 64)) | 1);
 }
 
-static void drop_pins(struct setcache_fill *fill)
-{
-	struct setcache_part *part;
-
-	for (part = fill->part; part < fill->part + fill->nr; part++)
-		setcache_set_put(part->set, part->way);
-}
-
 /* The reader reads again; its file may be gone then. */
 static void wake(struct wait_page_queue *reader, struct folio *mark)
 {
@@ -120,7 +112,7 @@ static void end(struct later *l)
 
 	publish(l);
 	up_read_non_owner(&l->fill.mapping->invalidate_lock);
-	drop_pins(&l->fill);
+	setcache_fill_put(&l->fill);
 	kfree(l);
 	wake(reader, mark);
 	mcube_setcache_leave();
@@ -202,7 +194,7 @@ static ssize_t give_up(struct later *l, enum setcache_obstacle obstacle)
 	unsigned int nr = l->fill.nr;
 
 	filemap_invalidate_unlock_shared(l->fill.mapping);
-	drop_pins(&l->fill);
+	setcache_fill_put(&l->fill);
 	kfree(l);
 	if (nr)
 		return SETCACHE_LOOK_AGAIN;
@@ -275,7 +267,7 @@ ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what
 	}
 	publish(l);
 	filemap_invalidate_unlock_shared(what->mapping);
-	drop_pins(&l->fill);
+	setcache_fill_put(&l->fill);
 	kfree(l);
 	mcube_setcache_leave();
 	return SETCACHE_LOOK_AGAIN;

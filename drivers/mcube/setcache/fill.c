@@ -18,8 +18,8 @@
  * have been another file's when the device read it, and nobody sees what was read.
  *
  * The task waits for the device (miss.c), or a work item goes on when the device is done
- * (async.c), or the task is to die, and a work item waits for the device (orphan.c): a page that
- * is being read cannot be given to somebody else.
+ * (async.c), or the task is to die, and a work item waits for the device (orphan.c): the pool
+ * cannot give a page to another user while the device writes into the page.
  *
  * A fill that holds reservations never waits for another fill; so fills do not wait in
  * a circle.
@@ -274,6 +274,18 @@ void setcache_fill_publish(struct setcache_fill *fill)
 		setcache_count(SETCACHE_STAT_ASYNC, published);
 	else if (fill->nr > fill->reserved)
 		setcache_count(SETCACHE_STAT_HITS, fill->nr - fill->reserved);
+}
+
+/**
+ * setcache_fill_put() - drop the pins of a fill
+ * @fill: the fill, published or without reservations.
+ */
+void setcache_fill_put(const struct setcache_fill *fill)
+{
+	const struct setcache_part *part;
+
+	for (part = fill->part; part < fill->part + fill->nr; part++)
+		setcache_set_put(part->set, part->way);
 }
 
 /**

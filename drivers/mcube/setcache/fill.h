@@ -83,6 +83,7 @@ void setcache_fill_submit(struct setcache_fill *fill, unsigned int i,
 bool setcache_fill_await(const struct setcache_fill *fill);
 void setcache_fill_finish(struct setcache_fill *fill);
 void setcache_fill_publish(struct setcache_fill *fill);
+void setcache_fill_put(const struct setcache_fill *fill);
 
 /* block.c */
 void setcache_read_block(struct setcache_fill *fill);

@@ -6,9 +6,10 @@
  *
  * A device may never answer, and the task holds the invalidate lock of the file.  So a work item
  * takes over the fill, with its reservations and that lock, and looks every second whether the
- * device has answered: if work items waited, those of one device could keep all others from
- * running.  The file stays open for so long.  Most devices answer soon, so the task waits for a
- * second first: then the file system of a reader that has been killed can be unmounted.
+ * device has answered.  If the work items waited, the work items of one dead device could keep
+ * the work items of other devices from running.  The file stays open until the device answers.
+ * Most devices answer soon, so the task waits for a second first: then the file system of a
+ * reader that has been killed can be unmounted.
  *
  * Reads of a block device itself wait as direct reads of it do, which no signal ends.
  */
@@ -47,7 +48,6 @@ static bool is_read(const struct setcache_fill *fill)
 static void work(struct work_struct *work)
 {
 	struct orphan *o = container_of(to_delayed_work(work), struct orphan, work);
-	struct setcache_part *part;
 
 	if (!is_read(&o->fill)) {
 		queue_delayed_work(queue, &o->work, HZ);
@@ -56,8 +56,7 @@ static void work(struct work_struct *work)
 	setcache_fill_finish(&o->fill);
 	setcache_fill_publish(&o->fill);
 	up_read_non_owner(&o->fill.mapping->invalidate_lock);
-	for (part = o->fill.part; part < o->fill.part + o->fill.nr; part++)
-		setcache_set_put(part->set, part->way);
+	setcache_fill_put(&o->fill);
 	fput(o->fill.file);
 	kfree(o);
 	mcube_setcache_leave();

@@ -197,8 +197,8 @@ struct mcube_zone_cpu {
  *         wholly free.
  * @nr_spares: number of containers on the highest level.
  * @next_owner: CPU whose containers are looked at next; a hint.
- * @searched: active containers that have free frames or an owner: those that
- *            searches look at.
+ * @searched: active containers that have free frames or an owner; searches look
+ *            at these containers alone.
  * @full: all other active containers.
  * @nr: number of active containers.
  * @nr_searched: number of containers in @searched.

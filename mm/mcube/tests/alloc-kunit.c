@@ -547,7 +547,7 @@ static void alloc_leaves_the_reserve(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, after);
 }
 
-/* A run of compaction that lacks free pages gets those of a container in its way. */
+/* A run of compaction that lacks free pages gets the free pages of a container in its way. */
 static void alloc_yields_to_compaction(struct kunit *test)
 {
 	unsigned long free, held, broken_up, start, end;
@@ -571,7 +571,7 @@ static void alloc_yields_to_compaction(struct kunit *test)
 	KUNIT_EXPECT_LT(test, mcube_alloc_nr_free(zone), held);
 }
 
-/* A page that was poisoned while it was free in a container reaches nobody. */
+/* A page that was poisoned while it was free in a container is not allocated. */
 static void alloc_bulk_checks_pages(struct kunit *test)
 {
 	bool checks = static_key_enabled(&check_pages_enabled);

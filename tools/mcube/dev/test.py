@@ -100,7 +100,7 @@ def build(flavor):
 
 
 def debug_stages(minutes):
-    """The stages of make test-debug; the kernel takes as long to build as all of make check."""
+    """The stages of make test-debug."""
     return [
         ("build the debug kernel", lambda: build("debug")),
         ("debug kernel: short stress in 4G and 512M, bad input, random writes",

@@ -568,8 +568,8 @@ static void stop_readers(struct __test_metadata *_metadata, FIXTURE_DATA(setcach
 }
 
 /*
- * Readers that have been killed end, also while the device holds their reads, but those of a
- * block device itself wait as direct reads do.  Their ways are in use until the device answers.
+ * Readers of a file that have been killed end, also while the device holds their reads.  Readers
+ * of a block device itself wait, as direct reads do.
  */
 static void expect_ended(struct __test_metadata *_metadata, const pid_t *pid, bool ended)
 {

@@ -170,7 +170,7 @@ TEST_F_TIMEOUT(setcache_faults, allocations_fail, 120)
 static int pool_frames(unsigned long *pfn)
 {
 	char line[512], *at;
-	/* To open it so forgets what was traced before. */
+	/* "w" empties the trace. */
 	FILE *f = fopen(TRACING "/trace", "we");
 	int nr = 0;
 
@@ -206,13 +206,13 @@ TEST_F_TIMEOUT(setcache_faults, broken_pages, 240)
 	ASSERT_EQ(POOL, pool_frames(pfn));
 	ASSERT_TRUE(child_ended_well(start_reader(self->setup.file, 1, 100, 1, 0)));
 	fills = setcache_stat("fills");
-	/* All that there are: the kernel takes those that only age, and those that are broken. */
+	/* The kernel takes each page of the pool: one half ages, the other half is broken. */
 	for (i = 0; i < POOL; i++) {
 		if (i % 2) {
 			snprintf(text, sizeof(text), "%#lx", pfn[i] * PAGE_SIZE_);
 			soft += !mcube_write(SOFT_OFFLINE, text);
 		} else {
-			/* It says -EBUSY, as nobody but the pool had the page. */
+			/* The write fails with -EBUSY, as only the pool had the page. */
 			mcube_write_num(CORRUPT, pfn[i]);
 		}
 	}
