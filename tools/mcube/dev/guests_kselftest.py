@@ -291,6 +291,12 @@ def plain_names(names):
     return [n for n in names if n not in MODELLED]
 
 
+def machines(folder, names, nodes=(1, 2)):
+    """[(guest, nodes)] of all tests that need no modelled machine."""
+    return [(job, n) for job in jobs(folder, plain_names(names)) for n in nodes
+            if n > 1 or job.name not in NODES]
+
+
 def plain(nodes=(1, 2), chosen=(), debug=False):
     """All tests of a plain machine or those chosen."""
     folder, names = install()
@@ -298,27 +304,26 @@ def plain(nodes=(1, 2), chosen=(), debug=False):
         if name not in names or name in MODELLED:
             raise Failure(f"there is no kselftest '{name}' for a plain machine",
                           f"choose from: {' '.join(plain_names(names))}")
-    todo = [(j, n) for j in jobs(folder, chosen or plain_names(names)) for n in nodes
-            if chosen or n > 1 or j.name not in NODES]
+    runs = [(j, n) for j in jobs(folder, chosen) for n in nodes] if chosen else \
+        machines(folder, names, nodes)
     if not chosen and 4 not in nodes:
-        todo.append((four_nodes(folder, names), 4))
-    return guests.together(*(lambda j=j, n=n: on_nodes(j, n, debug) for j, n in todo))
+        runs.append((four_nodes(folder, names), 4))
+    return guests.together(*(lambda j=j, n=n: on_nodes(j, n, debug) for j, n in runs))
 
 
 def with_command():
     """The stage of make test: all guests of a plain machine, and the mcube command."""
     folder, names = install()
     order = list(ONCE)
-    todo = []
-    for job in jobs(folder, plain_names(names)):
+    runs = []
+    for job, nodes in machines(folder, names):
         test = next(iter(job.cases))
-        at = order.index(test) if test in ONCE else len(order)
         if test in ONCE:
             job.env = ONCE_ENV
-        todo += [(at, job, n) for n in (1, 2)
-                 if ONCE.get(test, n) == n and (n > 1 or job.name not in NODES)]
-    todo.sort(key=lambda t: t[0])
-    return guests.together(guests.command, *(lambda j=j, n=n: on_nodes(j, n) for _, j, n in todo),
+        if ONCE.get(test, nodes) == nodes:
+            runs.append((order.index(test) if test in ONCE else len(order), job, nodes))
+    runs.sort(key=lambda run: run[0])
+    return guests.together(guests.command, *(lambda j=j, n=n: on_nodes(j, n) for _, j, n in runs),
                            lambda: on_nodes(four_nodes(folder, names), 4))
 
 
