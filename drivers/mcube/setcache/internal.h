@@ -184,7 +184,7 @@ int setcache_pool_create(u32 nr, bool homes);
 int setcache_pool_replace(u32 nr, bool homes);
 int setcache_pool_resize(u32 nr);
 u32 setcache_pool_nr(void);
-long setcache_pool_take(unsigned long sets);
+long setcache_pool_take(unsigned long sets, int nid);
 int setcache_pool_regrow(void);
 void setcache_pool_destroy(void);
 struct setcache_set *setcache_lock(struct setcache_key *key);

@@ -562,15 +562,17 @@ u32 setcache_pool_nr(void)
 /**
  * setcache_pool_take() - take sets from the pool
  * @sets: how many at most; 1 MiB is left.
+ * @nid: the node that is short of memory, or NUMA_NO_NODE.
  *
  * Context: any that may take a spinlock; does not wait.
- * Return: number of pages that are free now; -EAGAIN while another task takes sets; -EBUSY while
- * the pool grows or shrinks, which this task may do itself.
+ * Return: number of pages of the node that are free now; -EAGAIN while another task takes sets;
+ * -EBUSY while the pool grows or shrinks, which this task may do itself.
  */
-long setcache_pool_take(unsigned long sets)
+long setcache_pool_take(unsigned long sets, int nid)
 {
 	struct setcache_table *t = &setcache_table;
 	struct setcache_set *set;
+	struct folio *page;
 	unsigned int way;
 	long freed = 0;
 
@@ -584,8 +586,10 @@ long setcache_pool_take(unsigned long sets)
 		for (way = 0; way < SETCACHE_WAYS; way++) {
 			if (!set->entry[way].page || !setcache_set_is_free(set, way))
 				continue;
-			folio_put(setcache_exchange(set, way, NULL));
-			freed++;
+			page = setcache_exchange(set, way, NULL);
+			freed += nid == NUMA_NO_NODE || nid == folio_nid(page);
+			folio_put(page);
+			setcache_count(SETCACHE_STAT_RECLAIMED, 1);
 		}
 	}
 	trace_mcube_setcache_size(t->nr, t->moved, t->dropped);

@@ -13,6 +13,9 @@
  *   others   ########                      ##############
  *                 freeable: ######
  *
+ * Each node is compared by itself: where it is short of memory, files on other nodes are of no
+ * use to it.
+ *
  * A set that goes moves its pages to the sets beside it, where they compete with the pages
  * there.  So the pages that are used most stay.
  *
@@ -75,26 +78,33 @@ static void regrow(struct work_struct *work)
 		WRITE_ONCE(rest, STEP);
 }
 
+/* node_page_state() is for the kernel's core alone. */
+static unsigned long on_node(int nid, enum node_stat_item item)
+{
+	return max(atomic_long_read(&NODE_DATA(nid)->vm_stat[item]), 0L);
+}
+
 static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 {
-	unsigned long pool = (unsigned long)setcache_pool_nr() * SETCACHE_WAYS;
-	unsigned long files = global_node_page_state(NR_ACTIVE_FILE) +
-			      global_node_page_state(NR_INACTIVE_FILE);
+	unsigned long files = on_node(sc->nid, NR_ACTIVE_FILE) +
+			      on_node(sc->nid, NR_INACTIVE_FILE);
+	unsigned long pool = on_node(sc->nid, NR_KERNEL_MISC_RECLAIMABLE);
 
-	return pool - min(pool, max(files, LEAST));
+	if (setcache_pool_nr() <= SETCACHE_SETS_PER_MIB)
+		return 0;
+	return pool - min(pool, files);
 }
 
 /*
  * @short_of: the system is short of memory.
  *
- * Return: number of pages that are free now, or an error of setcache_pool_take().
+ * Return: as setcache_pool_take().
  */
-static long take(unsigned long pages, bool short_of)
+static long take(unsigned long pages, int nid, bool short_of)
 {
-	long freed = setcache_pool_take(DIV_ROUND_UP(pages, SETCACHE_WAYS));
+	long freed = setcache_pool_take(DIV_ROUND_UP(pages, SETCACHE_WAYS), nid);
 
 	if (freed >= 0) {
-		setcache_count(SETCACHE_STAT_RECLAIMED, freed);
 		WRITE_ONCE(rest, short_of ? STEP : 1);
 		mod_delayed_work(system_wq, &regrow_work, short_of ? PAUSE : STEP);
 	}
@@ -105,12 +115,12 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
 	/* Each way of reclaim has the flag; drop_caches has not. */
 	bool short_of = current->flags & PF_MEMALLOC;
-	long freed = take(sc->nr_to_scan, short_of);
+	long freed = take(sc->nr_to_scan, sc->nid, short_of);
 
 	if (freed == -EAGAIN) {
 		/* Another task takes memory: let it get on, or this one may be killed. */
 		schedule_timeout_uninterruptible(1);
-		freed = take(sc->nr_to_scan, short_of);
+		freed = take(sc->nr_to_scan, sc->nid, short_of);
 	}
 	return freed < 0 ? SHRINK_STOP : freed;
 }
@@ -125,7 +135,7 @@ static int before_kill(struct notifier_block *nb, unsigned long unused, void *fr
 	if (pool <= LEAST)
 		return NOTIFY_DONE;
 	for (ticks = 0; ticks < WAIT; ticks++) {
-		got = take(min(pool / SHARE, SHARE_MAX), true);
+		got = take(min(pool / SHARE, SHARE_MAX), NUMA_NO_NODE, true);
 		if (got >= 0) {
 			*(unsigned long *)freed += got;
 			break;
@@ -155,7 +165,7 @@ int setcache_reclaim_init(void)
 {
 	int ret;
 
-	shrinker = shrinker_alloc(0, "mcube-setcache");
+	shrinker = shrinker_alloc(SHRINKER_NUMA_AWARE, "mcube-setcache");
 	if (!shrinker)
 		return -ENOMEM;
 	shrinker->count_objects = count;

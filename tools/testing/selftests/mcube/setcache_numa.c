@@ -382,4 +382,76 @@ TEST_F_TIMEOUT(setcache_numa, remote_accesses, 180)
 	}
 }
 
+static long on_node(int node, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), MCUBE_NODES "/node%d/vmstat", node);
+	return mcube_field(path, name);
+}
+
+static long files_on(int node)
+{
+	return on_node(node, "nr_active_file") + on_node(node, "nr_inactive_file");
+}
+
+/* Read so many pages of a file into the page cache of a node. */
+static int fill_node(int fd, int node, long pages)
+{
+	char buf[AT_ONCE * PAGE_SIZE_];
+	long i;
+
+	if (mcube_bind(node))
+		return -1;
+	for (i = 0; i < pages; i += AT_ONCE)
+		if (read(fd, buf, sizeof(buf)) != sizeof(buf))
+			return -1;
+	return mcube_bind(-1);
+}
+
+/*
+ * One node is short of memory, and has more pages of the pool than pages of files.  The files
+ * on another node, which are more than the pool, are of no use to it.
+ */
+TEST_F_TIMEOUT(setcache_numa, short_node_gets_its_own, 240)
+{
+	int fd, node = self->nodes - 1, status = 0;
+	long share, free, files, before;
+	char path[192];
+	pid_t hog;
+
+	snprintf(path, sizeof(path), "%s-files", self->setup.backing);
+	ASSERT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "3"));
+	ASSERT_EQ(0, start(modes[0]));
+	free = on_node(node, "nr_free_pages");
+	share = free / 8 & ~255;
+	ASSERT_EQ(0, mcube_make_hole(path, 2 * free));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	unlink(path);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, mcube_write_num(MCUBE_SETCACHE "size_mib", share * self->nodes / 256));
+	ASSERT_EQ(0, fill_node(fd, 0, self->nodes * share + share));
+	ASSERT_EQ(0, fill_node(fd, node, share * 3 / 4 - files_on(node)));
+	files = files_on(node);
+	ASSERT_GT(share, files);
+	ASSERT_LT(share / 2, files);
+	ASSERT_LT(self->nodes * share, files_on(0));
+	before = setcache_stat("reclaimed");
+	hog = fork();
+	if (!hog) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (mcube_write("/proc/self/oom_score_adj", "1000") || mcube_bind(node))
+			_exit(1);
+		while (setcache_stat("reclaimed") == before && files_on(node) > files / 2)
+			if (mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+				_exit(1);
+		_exit(0);
+	}
+	EXPECT_EQ(hog, waitpid(hog, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_LT(before, setcache_stat("reclaimed"));
+	close(fd);
+}
+
 TEST_HARNESS_MAIN
