@@ -18,41 +18,65 @@
 #define MCUBE_MAX_VALUES	256
 /* Most XOR masks of a dimension: 2^8 values. */
 #define MCUBE_MAX_MASKS		8
-/* Most entries of a table. */
-#define MCUBE_MAX_TABLE		64
+/* Most tables of a dimension. */
+#define MCUBE_MAX_TABLES	4
+/* Most entries of all tables of a dimension. */
+#define MCUBE_MAX_ENTRIES	256
 /* Largest granule of a table: 2^30 pages. */
 #define MCUBE_MAX_TABLE_SHIFT	30
 /* Most bits of a physical address. */
 #define MCUBE_MAX_PHYS_BITS	52
 /* Largest container: 2^10 pages, 4 MiB with 4 KiB pages. */
 #define MCUBE_MAX_ORDER		10
+/* Most memory of the offset map of a dimension. */
+#define MCUBE_MAX_OFFSET_BYTES	(2U << 20)
 /* Room for any dimension as text, see mcube_dim_format(). */
-#define MCUBE_DIM_TEXT		512
+#define MCUBE_DIM_TEXT		1280
+
+/**
+ * struct mcube_table - numbers that successive granules of pages have in turn
+ * @inverse: 2^64 / @len, rounded up: a look-up multiplies where it would divide.
+ * @scale: what 1 in an entry adds to the value of the dimension.
+ * @first: place of the first entry in the dimension.
+ * @len: period in entries, at least 2.
+ * @nr: the entries are 0..@nr - 1, and each of these occurs.
+ * @shift: log2 of the pages for which an entry holds.
+ */
+struct mcube_table {
+	u64 inverse;
+	u16 scale;
+	u16 first;
+	u16 len;
+	u16 nr;
+	u8 shift;
+};
 
 /**
  * struct mcube_dim - how one property (color or bank) follows from the address
  * @nr_masks: number of XOR masks, at most MCUBE_MAX_MASKS.
- * @table_shift: log2 of the pages for which a table entry holds.
- * @table_len: period of the table in entries, 0 without a table.
+ * @nr_tables: number of tables, at most MCUBE_MAX_TABLES.
  * @nr_values: the values are 0..@nr_values - 1; 1 if nothing is distinguished.
  * @mask: physical address bits whose parity is bit i of the value.  Bits below
  *	PAGE_SHIFT are kept but do not count, as the value is that of the first
  *	byte of the page.
- * @table: values that successive granules of 2^@table_shift pages have in turn,
- *	for maps that are not linear over XOR: an interleave over three
+ * @table: for maps that are not linear over XOR: an interleave over three
  *	channels has the table 0,1,2.
+ * @entry: the entries of all tables, at most MCUBE_MAX_ENTRIES.
  *
- * value = table[(pfn >> table_shift) % table_len] << nr_masks | parities
+ * value = parities + sum over tables t of
+ *		entry[t.first + (pfn >> t.shift) % t.len] * t.scale
  *
- * Fill it by mcube_dim_init() or mcube_dim_parse(); all zero is not valid.
+ * The parities are the lowest bits.  The first table stands above them, and each
+ * table above the one before it.  Fill it by mcube_dim_init(), mcube_dim_add_table()
+ * or mcube_dim_parse(); all zero is not valid.
  */
 struct mcube_dim {
 	u8 nr_masks;
-	u8 table_shift;
-	u16 table_len;
+	u8 nr_tables;
 	u16 nr_values;
 	u64 mask[MCUBE_MAX_MASKS];
-	u8 table[MCUBE_MAX_TABLE];
+	struct mcube_table table[MCUBE_MAX_TABLES];
+	u8 entry[MCUBE_MAX_ENTRIES];
 };
 
 /**
@@ -86,7 +110,9 @@ struct mcube_map {
 /**
  * struct mcube_offset_map - where the values of a dimension lie in a container
  * @order: containers are aligned blocks of 2^@order pages.
- * @nr_phases: different ways the table can fall on a container, at least 1.
+ * @nr_phases: different ways the tables can fall on a container, at least 1.
+ * @nr_fine: those of the tables of which a container has several entries.
+ * @inverse: 2^64 / @nr_fine, rounded up; not used if @nr_fine is 1.
  * @nr_values: number of values, as in the dimension.
  * @words: longs of one bitmap.
  * @sel: bitmap number phase * @nr_values + value has the offsets whose value is
@@ -99,19 +125,24 @@ struct mcube_map {
 struct mcube_offset_map {
 	u8 order;
 	u16 nr_phases;
+	u16 nr_fine;
 	u16 nr_values;
 	u16 words;
+	u64 inverse;
 	unsigned long *sel;
 };
 
 /* map.c */
 int mcube_dim_init(struct mcube_dim *d, const u64 *mask, unsigned int nr_masks,
-		   const u8 *table, unsigned int table_len,
-		   unsigned int table_shift, const char **why);
+		   const char **why);
+int mcube_dim_add_table(struct mcube_dim *d, const u8 *entry, unsigned int len,
+			unsigned int shift, const char **why);
 int mcube_dim_validate(const struct mcube_dim *d, const char **why);
 bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b);
 unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn);
 void mcube_dim_order(const struct mcube_dim *d, u8 *order);
+unsigned int mcube_dim_cover(const struct mcube_dim *d, unsigned int order);
+int mcube_dim_cover_order(const struct mcube_dim *d);
 
 size_t mcube_offset_map_longs(const struct mcube_dim *d, unsigned int order);
 void mcube_offset_map_build(struct mcube_offset_map *map, const struct mcube_dim *d,

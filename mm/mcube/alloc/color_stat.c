@@ -68,7 +68,7 @@ static unsigned int color_at(const struct mcube_container *c, unsigned int off)
 {
 	const struct mcube_dim *dim = &mcube_config.map->color;
 
-	if (unlikely(dim->table_len))
+	if (unlikely(dim->nr_tables))
 		return mcube_dim_value(dim, page_to_pfn(c->bins.base) + off);
 	return color_of[off] ^ c->block_map.color_xor;
 }

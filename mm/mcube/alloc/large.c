@@ -170,9 +170,9 @@ unsigned int mcube_large_take(struct mcube_zone *mz, u32 hint,
 	struct mcube_container *c;
 	unsigned int got = 0;
 
-	/* In a map with a table, groups can have some colors in common. */
+	/* In a map with tables, groups can have some colors in common. */
 	if (color < 0 || mcube_hint_bank(hint) >= 0 ||
-	    order > MCUBE_LARGE_MAX || mcube_config.map->color.table_len)
+	    order > MCUBE_LARGE_MAX || mcube_config.map->color.nr_tables)
 		return 0;
 	c = READ_ONCE(mz->large.cursor[color]);
 	if (likely(c))

@@ -242,7 +242,7 @@ static void __init default_map(void)
 	llc_size = boot_cache_size ?: guess.llc_size;
 	if (!boot_color.nr_values) {
 		report_guess(&guess, source);
-		if (!mcube_dim_init(&color, guess.mask, guess.nr_masks, NULL, 0, 0, NULL))
+		if (!mcube_dim_init(&color, guess.mask, guess.nr_masks, NULL))
 			mcube_map_set_dims(&color, NULL, source);
 	} else {
 		mcube_map_set_dims(&boot_color, NULL, MCUBE_SOURCE_CMDLINE);

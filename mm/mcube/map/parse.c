@@ -6,7 +6,8 @@
  *
  *	0x1000 0x2000 0x44000		XOR masks, bit 0 of the value first
  *	0x2000,0x4000			commas separate masks, too
- *	table:SHIFT:v,v,v		entry (pfn >> SHIFT) % 3, high bits of the value
+ *	table:SHIFT:v,v,v		entry (pfn >> SHIFT) % 3, above the parities
+ *	table:0:0,1,2 table:0:0,0,0,1,1,1	a table stands above the one before it
  *	none				nothing is distinguished, one value
  *
  * Masks are hexadecimal with 0x.  A mask in decimal is most likely a
@@ -29,10 +30,14 @@ struct text {
 
 struct parsed {
 	u64 mask[MCUBE_MAX_MASKS];
-	u8 table[MCUBE_MAX_TABLE];
+	u8 entry[MCUBE_MAX_ENTRIES];
 	unsigned int nr_masks;
-	unsigned int table_len;
-	unsigned int table_shift;
+	unsigned int nr_tables;
+	unsigned int nr_entries;
+	struct {
+		unsigned int shift;
+		unsigned int len;
+	} table[MCUBE_MAX_TABLES];
 };
 
 static bool is_blank(char c)
@@ -107,30 +112,32 @@ static int parse_table(struct text *t, struct parsed *n, const char **why)
 	u64 val;
 	int err;
 
-	*why = "only one table is possible";
-	if (n->table_len)
+	*why = "at most 4 tables";
+	if (n->nr_tables == MCUBE_MAX_TABLES)
 		return -EINVAL;
 
 	*why = "the shift of a table is a number from 0 to 30";
 	err = number(t, 10, MCUBE_MAX_TABLE_SHIFT, &val);
 	if (err)
 		return err;
-	n->table_shift = val;
+	n->table[n->nr_tables].shift = val;
 
 	*why = "a table is written table:SHIFT:v,v,v";
 	if (!at(t, ':'))
 		return -EINVAL;
 	do {
 		t->p++;
-		*why = "a table has 2 to 64 entries";
-		if (n->table_len == MCUBE_MAX_TABLE)
+		*why = "all tables together have at most 256 entries";
+		if (n->nr_entries == MCUBE_MAX_ENTRIES)
 			return -EINVAL;
-		*why = "entries of a table are numbers from 0 to 63";
-		err = number(t, 10, MCUBE_MAX_TABLE - 1, &val);
+		*why = "entries of a table are numbers from 0 to 255";
+		err = number(t, 10, MCUBE_MAX_VALUES - 1, &val);
 		if (err)
 			return err;
-		n->table[n->table_len++] = val;
+		n->entry[n->nr_entries++] = val;
+		n->table[n->nr_tables].len++;
 	} while (at(t, ','));
+	n->nr_tables++;
 	return 0;
 }
 
@@ -176,7 +183,10 @@ int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
 {
 	struct text t = { .p = text, .end = text + len };
 	struct parsed n = { };
+	struct mcube_dim new;
+	const u8 *entry = n.entry;
 	const char *unused;
+	unsigned int i;
 	int err;
 
 	if (!why)
@@ -195,8 +205,14 @@ int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
 			return err;
 	}
 
-	return mcube_dim_init(d, n.mask, n.nr_masks, n.table, n.table_len,
-			      n.table_shift, why);
+	err = mcube_dim_init(&new, n.mask, n.nr_masks, why);
+	for (i = 0; !err && i < n.nr_tables; i++) {
+		err = mcube_dim_add_table(&new, entry, n.table[i].len, n.table[i].shift, why);
+		entry += n.table[i].len;
+	}
+	if (!err)
+		*d = new;
+	return err;
 }
 
 /**
@@ -211,21 +227,24 @@ int mcube_dim_parse(struct mcube_dim *d, const char *text, size_t len,
  */
 int mcube_dim_format(const struct mcube_dim *d, char *buf, size_t size)
 {
+	const struct mcube_table *t;
 	const char *sep = "";
 	unsigned int i;
 	int len = 0;
 
-	if (!d->nr_masks && !d->table_len)
+	if (!d->nr_masks && !d->nr_tables)
 		return scnprintf(buf, size, "none");
 	for (i = 0; i < d->nr_masks; i++) {
 		len += scnprintf(buf + len, size - len, "%s0x%llx", sep,
 				 (unsigned long long)d->mask[i]);
 		sep = " ";
 	}
-	if (!d->table_len)
-		return len;
-	len += scnprintf(buf + len, size - len, "%stable:%u:", sep, d->table_shift);
-	for (i = 0; i < d->table_len; i++)
-		len += scnprintf(buf + len, size - len, "%s%u", i ? "," : "", d->table[i]);
+	for (t = d->table; t < d->table + d->nr_tables; t++) {
+		len += scnprintf(buf + len, size - len, "%stable:%u:", sep, t->shift);
+		sep = " ";
+		for (i = 0; i < t->len; i++)
+			len += scnprintf(buf + len, size - len, "%s%u", i ? "," : "",
+					 d->entry[t->first + i]);
+	}
 	return len;
 }

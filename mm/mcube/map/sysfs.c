@@ -43,7 +43,7 @@ static ssize_t store_dim(bool is_color, const char *buf, size_t count)
 	err = count < PAGE_SIZE ? mcube_dim_parse(&dim, buf, count, &why) :
 				  -EINVAL;
 	if (err) {
-		pr_warn_ratelimited("%s[%d]: %s: %s; write \"0x1000 0x2000\", \"table:SHIFT:v,v,v\", both or \"none\"\n",
+		pr_warn_ratelimited("%s[%d]: %s: %s; write \"0x1000 0x2000\", \"table:SHIFT:v,v,v\", both, several tables or \"none\"\n",
 				    current->comm, current->pid, name, why);
 		return err;
 	}

@@ -71,7 +71,7 @@ int mcube_color_groups_init(struct mcube_color_groups *groups,
 
 	memset(groups, 0, sizeof(*groups));
 	groups->order = order;
-	if (order && dim->table_len)
+	if (order && dim->nr_tables)
 		return -EOPNOTSUPP;
 	mcube_dim_order(dim, groups->color);
 	groups->per = colors_of_block(dim, groups->color, order);

@@ -185,9 +185,19 @@ static unsigned long all_frames(void)
 	return frames;
 }
 
+static bool divides_a_period(const struct mcube_dim *dim, unsigned long per)
+{
+	unsigned int i;
+
+	for (i = 0; i < dim->nr_tables; i++)
+		if (gcd(per, dim->table[i].len) > 1)
+			return true;
+	return false;
+}
+
 /*
  * The distance between frames has no factor in common with the periods of a map, which
- * are powers of two and the length of a table.  Otherwise all frames of a sample would
+ * are powers of two and the lengths of tables.  Otherwise all frames of a sample would
  * have few colors.
  */
 static bool streams_are_mapped(const struct mcube_dim *dim)
@@ -196,7 +206,7 @@ static bool streams_are_mapped(const struct mcube_dim *dim)
 	struct mcube_lend_sample s = { };
 	int nid;
 
-	while (dim->table_len && gcd(per, dim->table_len) > 1)
+	while (divides_a_period(dim, per))
 		per += 2;
 	samples++;
 	for_each_online_node(nid) {

@@ -287,10 +287,8 @@ static void even_order_hands_out_colors(struct kunit *test)
 	const char *why;
 	unsigned int round, i;
 
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, color, ARRAY_SIZE(color),
-						NULL, 0, 0, &why));
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, bank, ARRAY_SIZE(bank),
-						NULL, 0, 0, &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, color, ARRAY_SIZE(color), &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, bank, ARRAY_SIZE(bank), &why));
 	for (round = 0; round < 64; round++) {
 		struct mcube_bins *b = fresh(t, MCUBE_MAX_ORDER);
 		u64 key = (u64)prandom_u32_state(&t->rnd) << 32 | prandom_u32_state(&t->rnd);
@@ -352,17 +350,15 @@ static void auto_follows_the_map(struct kunit *test)
 	struct mcube_map map;
 	const char *why;
 
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, color, ARRAY_SIZE(color),
-						NULL, 0, 0, &why));
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, bank, ARRAY_SIZE(bank),
-						NULL, 0, 0, &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, color, ARRAY_SIZE(color), &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, bank, ARRAY_SIZE(bank), &why));
 	mcube_fill_choose(&choice, &map, MCUBE_MAX_ORDER);
 	KUNIT_EXPECT_EQ(test, choice.fill_order, MCUBE_FILL_EVEN);
 	KUNIT_EXPECT_EQ(test, choice.cluster, MCUBE_CLUSTER_MAX);
 	KUNIT_EXPECT_EQ(test, choice.colors, 32);
 
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, NULL, 0, NULL, 0, 0, &why));
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, NULL, 0, NULL, 0, 0, &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.color, NULL, 0, &why));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&map.bank, NULL, 0, &why));
 	mcube_fill_choose(&choice, &map, MCUBE_MAX_ORDER);
 	KUNIT_EXPECT_EQ(test, choice.fill_order, MCUBE_FILL_SHUFFLE);
 	KUNIT_EXPECT_EQ(test, choice.cluster, 0);

@@ -225,7 +225,7 @@ static void order_follows_the_map(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(false), 0);
-	KUNIT_ASSERT_EQ(test, mcube_dim_init(&map.color, mask, 3, NULL, 0, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, mcube_dim_init(&map.color, mask, 3, NULL), 0);
 	KUNIT_ASSERT_EQ(test, mcube_map_set_dims(&map.color, NULL, MCUBE_SOURCE_SYSFS), 0);
 	KUNIT_ASSERT_EQ(test, mcube_alloc_enable(true), 0);
 	nr_one = 3;

@@ -19,6 +19,17 @@
 #include <linux/string.h>
 
 #define MAP_16 "0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3"
+#define MAP_64 MAP_16 "," MAP_16 "," MAP_16 "," MAP_16
+
+/*
+ * The machine of the M3 paper (Park et al., ASPLOS 2013, section 3.3 and Figure 5): bank
+ * (pfn / 3) % 8, rank (pfn / 768) % 4.  Its three channels take turns line by line, so each
+ * page lies in all of them.  With turns of a page, the channel is pfn % 3.
+ */
+#define MAP_PAPER_BANK "table:0:0,0,0,1,1,1,2,2,2,3,3,3,4,4,4,5,5,5,6,6,6,7,7,7"
+#define MAP_PAPER_RANK "table:8:0,0,0,1,1,1,2,2,2,3,3,3"
+#define MAP_PAPER MAP_PAPER_BANK " " MAP_PAPER_RANK
+#define MAP_PAPER_PAGES "table:0:0,1,2 " MAP_PAPER
 
 /* Text, the text that it reads back as, number of values. */
 static const struct {
@@ -45,8 +56,9 @@ static const struct {
 	{ "table:30:1,0", "table:30:1,0", 2 },
 	{ "table:2:2,1,0,2,1,0 0x44000", "0x44000 table:2:2,1,0,2,1,0", 6 },
 	{ "0x44000,0x88000,table:0:0,1,2", "0x44000 0x88000 table:0:0,1,2", 12 },
-	{ "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16,
-	  "table:3:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16, 4 },
+	{ "table:3:" MAP_64, "table:3:" MAP_64, 4 },
+	{ "table:3:" MAP_64 "," MAP_64 "," MAP_64 "," MAP_64,
+	  "table:3:" MAP_64 "," MAP_64 "," MAP_64 "," MAP_64, 4 },
 	/*
 	 * Table (by its even period) and mask depend on bit 12; all values
 	 * occur.
@@ -55,6 +67,16 @@ static const struct {
 	{ "0x1000 0x2000 table:0:0,1,2,2,1,0", "0x1000 0x2000 table:0:0,1,2,2,1,0", 12 },
 	{ "0x3000 table:0:0,1", "0x3000 table:0:0,1", 4 },
 	{ "0x1000 table:0:0,1,2", "0x1000 table:0:0,1,2", 6 },
+	/* Several tables. */
+	{ MAP_PAPER, MAP_PAPER, 32 },
+	{ MAP_PAPER_PAGES, MAP_PAPER_PAGES, 96 },
+	{ "table:1:0,1 0x4000,table:0:0,1", "0x4000 table:1:0,1 table:0:0,1", 8 },
+	{ "table:0:0,1,2 table:0:0,1,2,3,4 table:9:0,1 table:30:0,1",
+	  "table:0:0,1,2 table:0:0,1,2,3,4 table:9:0,1 table:30:0,1", 60 },
+	/* Both depend on pfn % 3, but the bit between the shifts makes all pairs. */
+	{ "table:0:0,1,2 table:2:0,1,2", "table:0:0,1,2 table:2:0,1,2", 9 },
+	/* Far apart, but nothing in common. */
+	{ "table:0:0,1,2 table:30:0,1,2,3,4", "table:0:0,1,2 table:30:0,1,2,3,4", 15 },
 };
 
 static const struct {
@@ -131,14 +153,25 @@ static const struct {
 	{ "table:-1:0,1", -EINVAL },
 	{ "table:31:0,1", -ERANGE },
 	{ "table:4294967296:0,1", -ERANGE },
-	{ "table:0:0,64", -ERANGE },
+	{ "table:0:0,64", -EINVAL },
+	{ "table:0:0,256", -ERANGE },
 	{ "table:0:0,18446744073709551617", -ERANGE },
 	{ "table:0x0:0,1", -EINVAL },
 	{ "table:0:0,1table:0:0,1", -EINVAL },
 	{ "table:0:0,1 table:0:0,1", -EINVAL },
+	{ "table:0:0,1,2 table:0:0,1,2", -EINVAL },
+	{ "table:0:0,1,2 table:0:0,1,2,3,4 table:0:0,1,2,0,1,2", -EINVAL },
+	/* The bit between the shifts is that of the mask. */
+	{ "0x1000 table:0:0,1,2 table:1:0,1,2", -EINVAL },
+	{ "table:0:0,1 table:1:0,1 table:2:0,1 table:3:0,1 table:4:0,1", -EINVAL },
+	/* Containers of order 10 begin in 210 ways, and each has bitmaps of 210 values. */
+	{ "table:0:0,1,2 table:0:0,1,2,3,4 table:0:0,1,2,3,4,5,6 table:30:0,1", -EINVAL },
+	/* In common pfn % 3, and 2^30 pages apart. */
+	{ "table:0:0,1,2 table:30:0,1,2", -EINVAL },
 	{ "table:0:0,1,0x1000", -EINVAL },
 	{ "Table:0:0,1", -EINVAL },
-	{ "table:0:" MAP_16 "," MAP_16 "," MAP_16 "," MAP_16 ",0", -EINVAL },
+	{ "table:0:" MAP_64 "," MAP_64 "," MAP_64 "," MAP_64 ",0", -EINVAL },
+	{ "table:0:" MAP_64 "," MAP_64 "," MAP_64 ",0 table:9:" MAP_64, -EINVAL },
 };
 
 /*
@@ -362,20 +395,26 @@ static const struct {
 /* The definition, one bit at a time and with nothing in common with map.c. */
 static inline unsigned int map_direct_value(const struct mcube_dim *d, u64 pfn)
 {
-	u64 phys = pfn * PAGE_SIZE, entry = pfn;
-	unsigned int i, bit, value = 0;
+	unsigned int i, bit, k, value = 0, unit = 1;
+	const u8 *entry = d->entry;
+	u64 phys = pfn * PAGE_SIZE;
 
-	if (d->table_len) {
-		for (i = 0; i < d->table_shift; i++)
-			entry /= 2;
-		value = d->table[do_div(entry, d->table_len)];
-	}
-	for (i = 0; i < d->nr_masks; i++)
-		value *= 2;
-	for (i = 0; i < d->nr_masks; i++)
+	for (i = 0; i < d->nr_masks; i++, unit *= 2)
 		for (bit = 0; bit < 64; bit++)
 			if ((d->mask[i] >> bit & 1) && (phys >> bit & 1))
-				value ^= 1U << i;
+				value ^= unit;
+	for (i = 0; i < d->nr_tables; i++) {
+		unsigned int len = d->table[i].len, top = 0;
+		u64 index = pfn;
+
+		for (bit = 0; bit < d->table[i].shift; bit++)
+			index /= 2;
+		value += entry[do_div(index, len)] * unit;
+		for (k = 0; k < len; k++)
+			top = max_t(unsigned int, top, entry[k]);
+		unit *= top + 1;
+		entry += len;
+	}
 	return value;
 }
 
@@ -391,12 +430,29 @@ static inline u64 map_random_pfn(struct rnd_state *rnd)
 	return map_random_u64(rnd) >> (64 - MCUBE_MAX_PHYS_BITS + PAGE_SHIFT);
 }
 
-/* A valid dimension: masks, a table, both or neither. */
+/* A table of at most @most entries, in which every value occurs. */
+static inline unsigned int map_random_table(struct rnd_state *rnd, u8 *entry, unsigned int most)
+{
+	unsigned int len = 2 + prandom_u32_state(rnd) % (most - 1), i, k, values;
+
+	if (prandom_u32_state(rnd) & 1)
+		len = 2 + len % 11;
+	values = 2 + prandom_u32_state(rnd) % (len - 1);
+	for (i = 0; i < len; i++)
+		entry[i] = i < values ? i : prandom_u32_state(rnd) % values;
+	for (i = len - 1; i; i--) {
+		k = prandom_u32_state(rnd) % (i + 1);
+		swap(entry[i], entry[k]);
+	}
+	return len;
+}
+
+/* A valid dimension: masks, tables, both or neither. */
 static inline void map_random_dim(struct rnd_state *rnd, struct mcube_dim *d)
 {
 	u64 mask[MCUBE_MAX_MASKS];
-	u8 table[MCUBE_MAX_TABLE];
-	unsigned int i, k, nr, len, shift, values;
+	unsigned int i, nr, len;
+	u8 entry[64];
 
 	do {
 		nr = prandom_u32_state(rnd) % (MCUBE_MAX_MASKS + 1);
@@ -408,22 +464,13 @@ static inline void map_random_dim(struct rnd_state *rnd, struct mcube_dim *d)
 			if (prandom_u32_state(rnd) & 1)
 				mask[i] &= (PAGE_SIZE << 10) - 1;
 		}
-		len = 0;
-		shift = 0;
-		if (prandom_u32_state(rnd) & 1) {
-			len = 2 + prandom_u32_state(rnd) % (MCUBE_MAX_TABLE - 1);
-			if (prandom_u32_state(rnd) & 1)
-				len = 2 + len % 11;
-			shift = prandom_u32_state(rnd) % 13;
-			values = 2 + prandom_u32_state(rnd) % (len - 1);
-			for (i = 0; i < len; i++)
-				table[i] = i < values ? i : prandom_u32_state(rnd) % values;
-			for (i = len - 1; i; i--) {
-				k = prandom_u32_state(rnd) % (i + 1);
-				swap(table[i], table[k]);
-			}
-		}
-	} while (mcube_dim_init(d, mask, nr, table, len, shift, NULL));
+	} while (mcube_dim_init(d, mask, nr, NULL));
+	/* Tables that are refused, as the values are many or depend, are left out. */
+	nr = prandom_u32_state(rnd) & 1 ? 1 + prandom_u32_state(rnd) % 6 : 0;
+	for (i = 0; i < nr; i++) {
+		len = map_random_table(rnd, entry, i ? 13 : 64);
+		mcube_dim_add_table(d, entry, len, prandom_u32_state(rnd) % 13, NULL);
+	}
 }
 
 /*

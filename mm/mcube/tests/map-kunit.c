@@ -29,7 +29,7 @@ static void map_is_linear(struct kunit *test)
 		a = map_random_pfn(&rnd);
 		b = map_random_pfn(&rnd);
 		KUNIT_ASSERT_EQ(test, mcube_dim_value(&d, a), map_direct_value(&d, a));
-		if (!d.table_len)
+		if (!d.nr_tables)
 			KUNIT_ASSERT_EQ(test, mcube_dim_value(&d, a ^ b),
 					mcube_dim_value(&d, a) ^ mcube_dim_value(&d, b));
 	}
@@ -145,8 +145,8 @@ static void map_is_fixed_while_used(struct kunit *test)
 	if (mcube_map_set(&was.map, was.color_source) == -EBUSY)
 		kunit_skip(test, "the map is in use");
 
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&new.color, mask, 2, NULL, 0, 0, NULL));
-	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&new.bank, mask, 1, NULL, 0, 0, NULL));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&new.color, mask, 2, NULL));
+	KUNIT_ASSERT_EQ(test, 0, mcube_dim_init(&new.bank, mask, 1, NULL));
 
 	map = mcube_map_get();
 	KUNIT_EXPECT_EQ(test, mcube_map_set(&new, MCUBE_SOURCE_SYSFS), -EBUSY);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Color and bank of a page frame, by the map that the kernel has in force.
 
-A dimension (color or bank) is a list of XOR masks and at most one table. The
-parity of the address under mask i is bit i of the value. Entry
-(pfn >> shift) % length of the table gives the bits above the masks' bits:
+A dimension (color or bank) is a list of XOR masks and of tables. The parity of the
+address under mask i is bit i of the value. Entry (pfn >> shift) % length of a table
+counts in units of the number of values that masks and tables before it have:
 
-    value = table[(pfn >> shift) % len] << masks | parities
+    value = parities + sum of table[(pfn >> shift) % len] * unit
 
 This module computes the value from the text in sysfs and shares no code with the kernel.
 """
@@ -18,6 +18,7 @@ from .term import Failure, bar
 MAP = "/sys/kernel/mm/mcube/map"
 PAGE_SHIFT = 12
 LOW_BITS = 12           # of a frame number, looked up at once
+MAX_VALUES = 256
 
 
 def parity(x):
@@ -39,7 +40,7 @@ class Dim:
 
     def __init__(self, text):
         self.text = " ".join(re.sub(r"\s*,\s*(?=0x|table)", " ", text, flags=re.I).split())
-        self.masks, self.table, self.shift = [], [], 0
+        self.masks, self.tables = [], []
         if not self.text:
             raise Failure("an empty address map", "write masks, a table or 'none'")
         for word in [] if self.text == "none" else self.text.split():
@@ -48,9 +49,16 @@ class Dim:
             except ValueError as e:
                 raise Failure(f"'{word}' is no part of an address map", bits_as_mask(self.text)
                               + "write \"0x1000 0x2000\", \"table:SHIFT:v,v,v\", both, or "
-                              "\"none\"") from e
+                              "\"none\"; several masks and tables are separated by spaces"
+                              ) from e
         self.check(text)
-        self.nr = (max(self.table) + 1 if self.table else 1) << len(self.masks)
+        self.nr = 1 << len(self.masks)
+        self.units = []
+        for _, table in self.tables:
+            self.units.append(self.nr)
+            self.nr *= max(table) + 1
+        if self.nr > MAX_VALUES:
+            raise Failure(f"'{text}': {self.nr} values", f"a map has at most {MAX_VALUES}")
         frames = [m >> PAGE_SHIFT for m in self.masks]
         self.low = [self.parities(frames, low) for low in range(1 << LOW_BITS)]
         self.frames, self.high = frames, {}
@@ -67,12 +75,16 @@ class Dim:
                               "not say, so some values never occur",
                               "give each function of address bits from 12 up once")
             basis.append(rest)
+        for _, table in self.tables:
+            if len(set(table)) != max(table) + 1 or len(set(table)) == 1:
+                raise Failure(f"'{text}': a table has two values or more, and uses every value "
+                              "from 0 to its largest", "leave no number out")
 
     def add(self, word):
         """Take in one word of the text."""
         if word.startswith("table:"):
             _, shift, values = word.split(":")
-            self.shift, self.table = int(shift), [int(v) for v in values.split(",")]
+            self.tables.append((int(shift), [int(v) for v in values.split(",")]))
             return
         if not word.lower().startswith("0x"):
             raise ValueError(word)
@@ -90,8 +102,8 @@ class Dim:
         if high is None:
             high = self.high[top] = self.parities(self.frames, top << LOW_BITS)
         out = self.low[pfn & (1 << LOW_BITS) - 1] ^ high
-        if self.table:
-            out |= self.table[(pfn >> self.shift) % len(self.table)] << len(self.masks)
+        for (shift, table), unit in zip(self.tables, self.units):
+            out += table[(pfn >> shift) % len(table)] * unit
         return out
 
     def values(self, pfns):
@@ -108,9 +120,9 @@ class Dim:
     def steps(self, pfn):
         """Steps that give the value: [(mask or table as text, what it gives)]."""
         out = [(f"{m:#x}", parity((pfn << PAGE_SHIFT) & m)) for m in self.masks]
-        if self.table:
-            i = (pfn >> self.shift) % len(self.table)
-            out.append((f"table entry {i}", self.table[i]))
+        for shift, table in self.tables:
+            i = (pfn >> shift) % len(table)
+            out.append((f"table entry {i}", table[i]))
         return out
 
     def top_bit(self):
@@ -119,7 +131,7 @@ class Dim:
 
     def plain_bits(self):
         """Address bits, if each mask is a single bit; else None."""
-        if self.table or any(m.bit_count() != 1 for m in self.masks):
+        if self.tables or any(m.bit_count() != 1 for m in self.masks):
             return None
         return sorted(m.bit_length() - 1 for m in self.masks)
 

@@ -18,8 +18,8 @@ NAMES = {"color": "which cache sets it competes for", "bank": "which DRAM bank i
 def arguments(parser):
     """Options."""
     parser.add_argument("action", nargs="?", choices=["show", "set"], default="show")
-    parser.add_argument("--color", metavar="MAP", help="set: masks, a table or none")
-    parser.add_argument("--bank", metavar="MAP", help="set: masks, a table or none")
+    parser.add_argument("--color", metavar="MAP", help="set: masks, tables or none")
+    parser.add_argument("--bank", metavar="MAP", help="set: masks, tables or none")
     parser.add_argument("--explain", metavar="PHYS", action="append", default=[],
                         help="color and bank of a physical address (hexadecimal with 0x)")
     addrmap.arguments(parser)
@@ -73,9 +73,9 @@ def show(found):
         for i, mask in enumerate(dim.masks):
             bits = [b for b in range(mask.bit_length()) if mask >> b & 1]
             print(f"  bit {i} = parity of address bits {', '.join(map(str, bits))}   {mask:#x}")
-        if dim.table:
-            print(f"  high bits = entry (frame >> {dim.shift}) % {len(dim.table)} of "
-                  f"{','.join(map(str, dim.table))}")
+        for (shift, table), unit in zip(dim.tables, dim.units):
+            print(f"  + {unit} * entry (frame >> {shift}) % {len(table)} of "
+                  f"{','.join(map(str, table))}")
         if dim.nr == 1:
             print(f"  not known; set it by: mcube map set --{name} \"0x...\"")
     end = machine.memory_end()

@@ -3,6 +3,7 @@
 
 import errno
 import random
+import re
 import unittest
 
 import fake
@@ -13,9 +14,15 @@ from mcube_cmd.term import Failure
 # From mm/mcube/tests/map-cases.h: text, number of values.
 GOOD = (("none", 1), ("0x1000", 2), ("0x1000,0x2000,0x4000", 8), ("table:0:0,1,2", 3),
         ("\t0x4000 , 0x2000\t0x1000\n", 8), ("0x44000,0x88000,table:0:0,1,2", 12),
-        ("table:2:2,1,0,2,1,0 0x44000", 6), ("0X1000 table:0:0,0,1,1", 4))
+        ("table:2:2,1,0,2,1,0 0x44000", 6), ("0X1000 table:0:0,0,1,1", 4),
+        ("0x1000,table:0:0,1,2,table:8:0,1", 12))
+# The M3 paper's machine, see tools/testing/mcube/map_cover_test.c.
+PAPER = ("table:0:" + ",".join(f"{i // 3}" for i in range(24)) + " table:8:"
+         + ",".join(f"{i // 3}" for i in range(12)))
 BAD = ("", "color", "4096", "0x", "0x1000 0xg", "table:0", "table:x:0,1", "none none",
-       "0x1000;0x2000", "0x1000 0x1000", "0x1000 0x1040", "0x3000 0x6000 0x5000")
+       "0x1000;0x2000", "0x1000 0x1000", "0x1000 0x1040", "0x3000 0x6000 0x5000",
+       "table:0:0,2", "table:0:1,1", "table:0:0,0", "table:0:0,1 table:1:",
+       "table:0:0,1,2 0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000")
 
 
 def slowly(text, pfn):
@@ -25,10 +32,11 @@ def slowly(text, pfn):
     for i, mask in enumerate(masks):
         bits = [pfn >> b - 12 & 1 for b in range(12, 64) if mask >> b & 1]
         value |= sum(bits) % 2 << i
-    if "table" in text:
-        _, shift, entries = text[text.index("table"):].split()[0].split(":")
+    unit = 2 ** len(masks)
+    for shift, entries in re.findall(r"table:(\d+):([\d,]+)", text):
         entries = [int(x) for x in entries.split(",")]
-        value += entries[pfn // 2 ** int(shift) % len(entries)] * 2 ** len(masks)
+        value += entries[pfn // 2 ** int(shift) % len(entries)] * unit
+        unit *= max(entries) + 1
     return value
 
 
@@ -51,12 +59,20 @@ class Values(unittest.TestCase):
         """Values of random frames are those of the definition."""
         numbers = random.Random(1)
         for text in (fake.COLORS, fake.BANKS, "0x2040 0x8000000044000", "table:3:0,1,2",
-                     "0x44000 0x88000 table:0:0,1,2"):
+                     "0x44000 0x88000 table:0:0,1,2", PAPER,
+                     f"0x100000000 table:0:0,1,2 {PAPER}"):
             dim = Dim(text)
             frames = [numbers.getrandbits(numbers.choice((8, 20, 40))) for _ in range(2000)]
             self.assertEqual(dim.values(frames), [slowly(text, p) for p in frames], text)
             self.assertEqual(dim.counts(frames), [dim.values(frames).count(v)
                                                   for v in range(dim.nr)])
+
+    def test_paper(self):
+        """The M3 paper's machine: three frames in a bank, 8 banks, then 31 times again."""
+        dim = Dim(PAPER)
+        self.assertEqual(dim.nr, 32)
+        for pfn in range(8192):
+            self.assertEqual(dim.value(pfn), pfn // 3 % 8 + 8 * (pfn // 768 % 4))
 
     def test_steps(self):
         """The steps shown for an address add up to its value."""

@@ -16,7 +16,9 @@ static void set_dim(struct __test_metadata *_metadata, struct mcube_dim *d, cons
 	static const u8 channels[] = { 0, 1, 2 };
 	const char *why;
 
-	ASSERT_EQ(mcube_dim_init(d, mask, nr, table_len ? channels : NULL, table_len, 0, &why), 0);
+	ASSERT_EQ(mcube_dim_init(d, mask, nr, &why), 0);
+	if (table_len)
+		ASSERT_EQ(mcube_dim_add_table(d, channels, table_len, 0, &why), 0);
 }
 
 static void check_choice(struct __test_metadata *_metadata, const struct mcube_map *map,
@@ -74,7 +76,7 @@ TEST(random_maps_against_the_colors_of_each_frame)
 			for (i = 0; i < nr; i++)
 				mask[i] = (u64)BIT(12 + get_random_u32_below(12)) |
 					  BIT(12 + get_random_u32_below(12));
-		} while (mcube_dim_init(&map.color, mask, nr, NULL, 0, 0, &why));
+		} while (mcube_dim_init(&map.color, mask, nr, &why));
 		order = get_random_u32_below(MCUBE_MAX_ORDER + 1);
 		for (off = 0, colors = 0; off < 1U << order; off++) {
 			unsigned int color = mcube_dim_value(&map.color, off);

@@ -48,9 +48,10 @@ static int make_map(struct mcube_map *map, const struct named_map *m)
 	static const u8 table[] = { 0, 1, 2 };
 	const char *why;
 
-	return mcube_dim_init(&map->color, m->color, count_masks(m->color), NULL, 0, 0, &why) ?:
-	       mcube_dim_init(&map->bank, m->bank, count_masks(m->bank),
-			      m->table_len ? table : NULL, m->table_len, 0, &why);
+	return mcube_dim_init(&map->color, m->color, count_masks(m->color), &why) ?:
+	       mcube_dim_init(&map->bank, m->bank, count_masks(m->bank), &why) ?:
+	       (m->table_len ?
+		mcube_dim_add_table(&map->bank, table, m->table_len, 0, &why) : 0);
 }
 
 /* Random masks, mostly of bits within a container. */

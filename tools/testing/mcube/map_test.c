@@ -26,6 +26,21 @@ static struct mcube_dim dim(struct __test_metadata *_metadata, const char *text)
 	return d;
 }
 
+/* Are there frames of all values below @end? */
+static bool all_values_below(const struct mcube_dim *d, unsigned int nr_values, u64 end)
+{
+	DECLARE_BITMAP(seen, MCUBE_MAX_VALUES);
+	u64 pfn;
+
+	bitmap_zero(seen, MCUBE_MAX_VALUES);
+	for (pfn = 0; pfn < end; pfn++) {
+		__set_bit(map_direct_value(d, pfn), seen);
+		if (pfn % 256 == 255 && bitmap_full(seen, nr_values))
+			return true;
+	}
+	return bitmap_full(seen, nr_values);
+}
+
 TEST(parities_are_linear)
 {
 	unsigned long round, rounds = 200000 * test_scale();
@@ -38,7 +53,7 @@ TEST(parities_are_linear)
 		if (round % 100 == 0)
 			do
 				map_random_dim(&rnd, &d);
-			while (d.table_len);
+			while (d.nr_tables);
 		a = map_random_pfn(&rnd);
 		b = map_random_pfn(&rnd);
 		ASSERT_EQ(mcube_dim_value(&d, a ^ b),
@@ -147,6 +162,11 @@ TEST(phases)
 		{ "table:9:0,1,2,3,4,5", 10, 3 },
 		{ "table:10:0,1,2,0,1,2", 10, 3 },	/* An entry covers a container. */
 		{ "table:12:0,0,0,1", 10, 2 },
+		{ MAP_PAPER, 10, 3 },			/* The three thirds belong together. */
+		{ MAP_PAPER_PAGES, 10, 3 },
+		{ MAP_PAPER_PAGES, 8, 3 * 4 },		/* The rank of a container is one. */
+		{ "table:0:0,1,2 table:0:0,1,2,3,4", 10, 15 },
+		{ "table:0:0,1,2 table:20:0,1,2,3,4", 10, 15 },
 	};
 	struct mcube_offset_map s;
 	unsigned long *mem;
@@ -281,7 +301,7 @@ TEST(first_values_of_the_order_are_whole_blocks)
 	for (round = 0; round < rounds; round++) {
 		do
 			map_random_dim(&rnd, &d);
-		while (d.table_len);
+		while (d.nr_tables);
 		mcube_dim_order(&d, order);
 		for (i = 0; i <= 8; i++) {
 			nr = count_block(&d, 0, 1U << i, times);
@@ -300,43 +320,60 @@ TEST(init_refuses)
 	static const u64 ok[9] = { 1ULL << 12, 1ULL << 13, 1ULL << 14, 1ULL << 15, 1ULL << 16,
 				   1ULL << 17, 1ULL << 18, 1ULL << 19, 1ULL << 20 };
 	static const u64 far[1] = { 1ULL << 52 };
-	static const u8 table[65] = { 0, 1, 2 };
+	static const u8 table[258] = { 0, 1, 2 };
 	static const u8 wide[2] = { 0, 255 };
 	struct mcube_dim d, was;
+	unsigned int i;
 	const char *why;
 
-	memset(&d, 0x5a, sizeof(d));
-	was = d;
-#define REFUSED(...) do {						\
+#define REFUSED(call, ...) do {					\
 	why = NULL;							\
-	EXPECT_EQ(mcube_dim_init(&d, __VA_ARGS__, &why), -EINVAL);	\
+	was = d;							\
+	EXPECT_EQ(call(&d, __VA_ARGS__, &why), -EINVAL);		\
 	EXPECT_NE(why, NULL);						\
-	EXPECT_EQ(mcube_dim_init(&d, __VA_ARGS__, NULL), -EINVAL);	\
+	EXPECT_EQ(call(&d, __VA_ARGS__, NULL), -EINVAL);		\
+	EXPECT_FALSE(memcmp(&d, &was, sizeof(d)));			\
 } while (0)
-	REFUSED(ok, 9, NULL, 0, 0);
-	REFUSED(ok, ~0U, NULL, 0, 0);
-	REFUSED(ok, 265, NULL, 0, 0);
-	REFUSED(far, 1, NULL, 0, 0);
-	REFUSED(NULL, 0, table, 1, 0);
-	REFUSED(NULL, 0, table, 65, 0);
-	REFUSED(NULL, 0, table, 65539, 0);
-	REFUSED(NULL, 0, table, 3, 31);
-	REFUSED(NULL, 0, table, 3, 256);
-	REFUSED(NULL, 0, NULL, 0, 1);
-	REFUSED(NULL, 0, wide, 2, 0);
-	REFUSED(ok, 7, table, 3, 20);
-	EXPECT_FALSE(memcmp(&d, &was, sizeof(d)));
+	memset(&d, 0x5a, sizeof(d));
+	REFUSED(mcube_dim_init, ok, 9);
+	REFUSED(mcube_dim_init, ok, ~0U);
+	REFUSED(mcube_dim_init, ok, 265);
+	REFUSED(mcube_dim_init, far, 1);
+	EXPECT_EQ(mcube_dim_init(&d, NULL, 0, NULL), 0);
+	EXPECT_EQ(d.nr_values, 1);
+	EXPECT_EQ(mcube_dim_value(&d, 12345), 0);
+	REFUSED(mcube_dim_add_table, table, 0, 0);
+	REFUSED(mcube_dim_add_table, table, 1, 0);
+	REFUSED(mcube_dim_add_table, table, 257, 0);
+	REFUSED(mcube_dim_add_table, table, 65539, 0);
+	REFUSED(mcube_dim_add_table, table, 3, 31);
+	REFUSED(mcube_dim_add_table, table, 3, 256);
+	REFUSED(mcube_dim_add_table, wide, 2, 0);
+	EXPECT_EQ(mcube_dim_add_table(&d, table, 256, 0, &why), 0);
+	EXPECT_EQ(why, NULL);
+	EXPECT_EQ(d.nr_values, 3);
+	REFUSED(mcube_dim_add_table, table, 3, 9);
+	EXPECT_EQ(mcube_dim_init(&d, ok, 7, NULL), 0);
+	REFUSED(mcube_dim_add_table, table, 3, 20);
+	EXPECT_EQ(mcube_dim_init(&d, ok, 1, NULL), 0);
+	for (i = 0; i < MCUBE_MAX_TABLES; i++)
+		EXPECT_EQ(mcube_dim_add_table(&d, table, 2, 10 + i, NULL), 0);
+	REFUSED(mcube_dim_add_table, table, 2, 20);
 
-	EXPECT_EQ(mcube_dim_init(&d, ok, 8, NULL, 0, 0, &why), 0);
+	d.table[1].scale++;
+	EXPECT_EQ(mcube_dim_validate(&d, NULL), -EINVAL);
+	d.table[1].scale--;
+	EXPECT_EQ(mcube_dim_validate(&d, NULL), 0);
+	d.table[3].inverse++;
+	EXPECT_EQ(mcube_dim_validate(&d, NULL), -EINVAL);
+
+	EXPECT_EQ(mcube_dim_init(&d, ok, 8, &why), 0);
 	EXPECT_EQ(why, NULL);
 	EXPECT_EQ(mcube_dim_validate(&d, NULL), 0);
 	d.nr_values = 255;
 	EXPECT_EQ(mcube_dim_validate(&d, NULL), -EINVAL);
 	memset(&d, 0, sizeof(d));
 	EXPECT_EQ(mcube_dim_validate(&d, NULL), -EINVAL);
-	EXPECT_EQ(mcube_dim_init(&d, NULL, 0, NULL, 0, 0, NULL), 0);
-	EXPECT_EQ(d.nr_values, 1);
-	EXPECT_EQ(mcube_dim_value(&d, 12345), 0);
 }
 
 /* In an accepted map every value has pages: among random pages all values occur. */
@@ -365,37 +402,52 @@ TEST(every_value_occurs)
 TEST(refusal_is_exact)
 {
 	unsigned long round, rounds = 3000 * test_scale();
-	unsigned int i, len, shift, values, missing, refused = 0;
-	DECLARE_BITMAP(seen, MCUBE_MAX_VALUES);
-	struct mcube_dim d;
-	u8 table[12];
-	u64 mask[4];
-	u64 pfn;
+	unsigned int i, len, shift, nr, first, refused = 0, several = 0;
+	struct mcube_dim d, raw;
+	struct rnd_state rnd;
+	const char *why;
+	u8 entry[12];
+	u64 mask[4], end;
+	bool ok;
 
+	seed(&rnd);
 	for (round = 0; round < rounds; round++) {
-		memset(&d, 0, sizeof(d));
-		d.nr_masks = get_random_u32_below(ARRAY_SIZE(mask) + 1);
-		for (i = 0; i < d.nr_masks; i++)
+		nr = get_random_u32_below(3);
+		for (i = 0; i < nr; i++)
 			mask[i] = (1 + get_random_u32_below(63)) * PAGE_SIZE;
-		len = 2 + get_random_u32_below(ARRAY_SIZE(table) - 1);
-		shift = get_random_u32_below(4);
-		values = 2 + get_random_u32_below(min(len - 1, 3U));
-		for (i = 0; i < len; i++)
-			table[i] = i < values ? i : get_random_u32_below(values);
-
-		memcpy(d.mask, mask, sizeof(mask));
-		memcpy(d.table, table, len);
-		d.table_len = len;
-		d.table_shift = shift;
-		d.nr_values = values << d.nr_masks;
-		bitmap_zero(seen, MCUBE_MAX_VALUES);
-		for (pfn = 0; pfn < 64 * len << shift; pfn++)
-			__set_bit(map_direct_value(&d, pfn), seen);
-		missing = d.nr_values - bitmap_weight(seen, d.nr_values);
-		ASSERT_EQ(mcube_dim_validate(&d, NULL), missing ? -EINVAL : 0);
-		refused += !!missing;
+		if (mcube_dim_init(&d, mask, nr, NULL))
+			continue;
+		end = 64;
+		for (nr = 1 + get_random_u32_below(3); nr; nr--) {
+			len = map_random_table(&rnd, entry, d.nr_tables ? 6 : 12);
+			shift = get_random_u32_below(4);
+			/* The same without the check. */
+			raw = d;
+			first = d.nr_tables ? raw.table[d.nr_tables - 1].first +
+				raw.table[d.nr_tables - 1].len : 0;
+			memcpy(raw.entry + first, entry, len);
+			raw.table[raw.nr_tables].len = len;
+			raw.table[raw.nr_tables++].shift = shift;
+			for (i = 0, raw.nr_values = 0; i < len; i++)
+				raw.nr_values = max_t(u16, raw.nr_values, entry[i] + 1);
+			raw.nr_values *= d.nr_values;
+			if (raw.nr_values > MCUBE_MAX_VALUES)
+				continue;
+			ok = !mcube_dim_add_table(&d, entry, len, shift, &why);
+			if (!ok && strstr(why, "too many ways"))
+				continue;
+			ASSERT_EQ(all_values_below(&raw, raw.nr_values, end * len << shift), ok)
+				TH_LOG("%s", why);
+			refused += !ok;
+			several += ok && d.nr_tables > 1;
+			end *= ok ? len << shift : 1;
+			if (end > 1 << 12)
+				break;
+		}
 	}
-	TH_LOG("refused %u of %lu", refused, rounds);
+	TH_LOG("of %lu, %u refused, %u with several tables", rounds, refused, several);
+	EXPECT_GT(refused, rounds / 100);
+	EXPECT_GT(several, rounds / 100);
 }
 
 TEST(good_text)
@@ -478,9 +530,9 @@ TEST(round_trip_of_random_maps)
 		ASSERT_EQ(mcube_dim_parse(&e, buf, len, NULL), 0);
 		ASSERT_TRUE(mcube_dim_equal(&d, &e));
 	}
-	/* 8 masks of 15 and 7 blanks, table:30: and 64 entries of at most 3. */
-	EXPECT_LE(longest, 8 * 16 + 9 + 64 * 3U);
-	EXPECT_LT(8 * 16 + 9 + 64 * 3, MCUBE_DIM_TEXT);
+	/* 8 masks of 15 and a blank; 4 times table:30: and a blank; 256 entries of at most 4. */
+	EXPECT_LE(longest, 8 * 16 + 4 * 10 + 256 * 4U);
+	EXPECT_LT(8 * 16 + 4 * 10 + 256 * 4, MCUBE_DIM_TEXT);
 	EXPECT_LT(mcube_dim_format(&d, buf, 3), 3);
 }
 
@@ -540,7 +592,7 @@ TEST(default_colors_of_cpus)
 		EXPECT_EQ(g.llc_size, map_cpus[i].llc_kib * 1024ULL);
 		for (m = 0; m < g.nr_masks; m++)
 			EXPECT_EQ(g.mask[m], 1ULL << (PAGE_SHIFT + m));
-		EXPECT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL, 0, 0, NULL), 0);
+		EXPECT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL), 0);
 		ASSERT_EQ(_metadata->exit_code, KSFT_PASS)
 			TH_LOG("case %s", map_cpus[i].name);
 	}
@@ -568,6 +620,6 @@ TEST(default_colors_of_any_registers)
 					    get_random_u32(), get_random_u32());
 		mcube_guess_colors(&g, &cpu);
 		ASSERT_EQ(g.how == MCUBE_GUESS_NONE, !g.nr_masks);
-		ASSERT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL, 0, 0, NULL), 0);
+		ASSERT_EQ(mcube_dim_init(&d, g.mask, g.nr_masks, NULL), 0);
 	}
 }

@@ -108,7 +108,8 @@ TEST(tables_have_colors_only)
 	const u8 table[] = { 0, 1, 2 };
 	u64 mask = 0x1000;
 
-	EXPECT_EQ(mcube_dim_init(&dim, &mask, 1, table, 3, 0, NULL), 0);
+	EXPECT_EQ(mcube_dim_init(&dim, &mask, 1, NULL), 0);
+	EXPECT_EQ(mcube_dim_add_table(&dim, table, 3, 0, NULL), 0);
 	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 0), 0);
 	EXPECT_EQ(groups.nr, dim.nr_values);
 	EXPECT_EQ(mcube_color_groups_init(&groups, &dim, 1), -EOPNOTSUPP);
@@ -152,7 +153,7 @@ TEST(random_maps_hold_to_the_definition)
 
 		for (i = 0; i < nr; i++)
 			mask[i] = (u64)get_random_u32_below(1U << 20) << PAGE_SHIFT;
-		if (mcube_dim_init(&dim, mask, nr, NULL, 0, 0, NULL))
+		if (mcube_dim_init(&dim, mask, nr, NULL))
 			continue;
 		ret = mcube_color_groups_init(&groups, &dim, order);
 		ASSERT_EQ(ret, groups.nr < 2 ? -ERANGE : 0);
@@ -247,7 +248,7 @@ TEST(groups_of_all_orders_nest)
 
 		for (i = 0; i < nr; i++)
 			mask[i] = (u64)get_random_u32_below(1U << 20) << PAGE_SHIFT;
-		if (mcube_dim_init(&dim, mask, nr, NULL, 0, 0, NULL))
+		if (mcube_dim_init(&dim, mask, nr, NULL))
 			continue;
 		for (k = 0; k < MCUBE_GROUP_ORDER_MAX; k++) {
 			if (mcube_color_groups_init(&groups, &dim, k + 1))
@@ -268,7 +269,7 @@ TEST(a_batch_has_all_colors_of_a_group)
 
 	for (i = 0; i < 8; i++)
 		mask[i] = (u64)PAGE_SIZE << i;
-	ASSERT_EQ(mcube_dim_init(&dim, mask, 8, NULL, 0, 0, NULL), 0);
+	ASSERT_EQ(mcube_dim_init(&dim, mask, 8, NULL), 0);
 	for (k = 0; k <= MCUBE_GROUP_ORDER_MAX; k++) {
 		unsigned int seen[256] = { 0 };
 

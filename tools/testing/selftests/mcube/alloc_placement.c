@@ -405,7 +405,8 @@ TEST_F_TIMEOUT(alloc_placement, table_map, 300)
 
 	ASSERT_EQ(0, mcube_on("shuffle", NULL, "0x24000 table:2:0,1,2"));
 	ASSERT_EQ(0, mcube_dim_from(&self->bank, MCUBE_MAP "bank_map"));
-	ASSERT_EQ(3, self->bank.table_len);
+	ASSERT_EQ(1, self->bank.nr_tables);
+	ASSERT_EQ(3, self->bank.table[0].len);
 	ASSERT_EQ(1, self->bank.nr_masks);
 	ASSERT_EQ(6, mcube_read_num(MCUBE_MAP "nr_banks"));
 	for (b = 0; b < 6; b++) {

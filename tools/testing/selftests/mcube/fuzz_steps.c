@@ -45,7 +45,7 @@ static const char * const color_maps[] = {
 };
 
 static const char * const bank_maps[] = {
-	"none", "0x2000", MCUBE_TEST_BANKS, "0x12000 table:4:0,1,2",
+	"none", "0x2000", MCUBE_TEST_BANKS, "0x12000 table:4:0,1,2 table:0:0,1",
 	"0x24000 0x48000 0x90000 0x120000 0x240000 0x480000 0x900000 0x1000",
 	NULL
 };

@@ -127,8 +127,9 @@ const char * const input_bad_maps[] = {
 	"table:0:,0,1", "table:0:0,,1", "table:0:0 1", "table:0:0,-1",
 	"table:0:0,64", "table:0:0,256", "table:0:0,1,4294967296",
 	"table:-1:0,1", "table:31:0,1", "table:64:0,1", "table:x:0,1",
-	"table::0,1", "table:0:0,1 table:1:0,1", "tables:0:0,1", "Table:0:0,1",
-	"table:0:0,0x1",
+	"table::0,1", "table:0:0,1 table:0:0,1", "tables:0:0,1", "Table:0:0,1",
+	"table:0:0,0x1", "table:0:0,1,2 table:0:0,2,1", "table:0:0,1,2 table:30:0,1,2",
+	"table:0:0,1 table:1:0,1 table:2:0,1 table:3:0,1 table:4:0,1",
 	/* 256 values at most; 3 times 128 are more */
 	"0x1000 0x2000 0x4000 0x8000 0x10000 0x20000 0x40000 table:8:0,1,2",
 	/* the table says what the mask says: half of the values never occur */

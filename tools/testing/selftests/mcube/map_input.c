@@ -43,7 +43,7 @@ TEST_F_TIMEOUT(map_input, bank_map, 120)
 	const char *path = MCUBE_MAP "bank_map";
 
 	EXPECT_EQ(0, input_refused(path, input_bad_maps));
-	EXPECT_EQ(0, input_refused_forms(path, "0x8000 table:4:0,1,2"));
+	EXPECT_EQ(0, input_refused_forms(path, "0x8000 table:4:0,1,2 table:0:0,1"));
 }
 
 TEST_F_TIMEOUT(map_input, busy_while_on, 120)
@@ -67,7 +67,7 @@ TEST_F_TIMEOUT(map_input, random_maps, 300)
 		"0x", "1000", "2000", "0x4000", "0x8000", "0x6000", " ", ",", "\n",
 		"table:", "0:", "1", "2", "0,1", "0,1,2", ":", "-", "none", "0",
 	};
-	char text[256], back[1024], again[1024];
+	char text[256], back[2048], again[2048];
 	int i, n, accepted = 0;
 
 	srandom(1);

@@ -255,11 +255,12 @@ void mcube_restore(const struct mcube_saved *s)
 		mcube_write(MCUBE_ALLOC "enabled", "1");
 }
 
-/* Masks, and at most one word table:SHIFT:v,v,v. */
+/* Masks, and words table:SHIFT:v,v,v. */
 int mcube_dim_from(struct mcube_dim *d, const char *path)
 {
 	char buf[2048], *word, *save;
 	int ret = mcube_read(path, buf, sizeof(buf));
+	typeof(d->table[0]) *t;
 
 	memset(d, 0, sizeof(*d));
 	if (ret < 0)
@@ -274,11 +275,16 @@ int mcube_dim_from(struct mcube_dim *d, const char *path)
 			d->mask[d->nr_masks++] = strtoull(word, NULL, 16);
 			continue;
 		}
-		d->table_shift = strtoul(word + 6, &word, 10);
-		while (*word == ':' || *word == ',') {
-			if (d->table_len == 64)
+		if (d->nr_tables == ARRAY_SIZE(d->table))
+			return -E2BIG;
+		t = &d->table[d->nr_tables++];
+		t->shift = strtoul(word + 6, &word, 10);
+		for (t->len = 0; *word == ':' || *word == ','; t->len++) {
+			if (t->len == ARRAY_SIZE(t->entry))
 				return -E2BIG;
-			d->table[d->table_len++] = strtoul(word + 1, &word, 10);
+			t->entry[t->len] = strtoul(word + 1, &word, 10);
+			if (t->nr <= t->entry[t->len])
+				t->nr = t->entry[t->len] + 1;
 		}
 	}
 	return 0;
@@ -289,8 +295,9 @@ unsigned int mcube_value(const struct mcube_dim *d, uint64_t pfn)
 	uint64_t phys = pfn * PAGE_SIZE_;
 	unsigned int value = 0, i;
 
-	if (d->table_len)
-		value = d->table[(pfn >> d->table_shift) % d->table_len];
+	for (i = d->nr_tables; i--; )
+		value = value * d->table[i].nr +
+			d->table[i].entry[(pfn >> d->table[i].shift) % d->table[i].len];
 	value <<= d->nr_masks;
 	for (i = 0; i < d->nr_masks; i++)
 		value |= (unsigned int)__builtin_parityll(phys & d->mask[i]) << i;

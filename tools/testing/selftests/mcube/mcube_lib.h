@@ -78,7 +78,7 @@ int mcube_fill_order(char *order, size_t size);
 long mcube_stat(const char *name);
 
 struct mcube_saved {
-	char colors[1024], banks[1024], fill_order[32];
+	char colors[2048], banks[2048], fill_order[32];
 	long order, cluster;
 	bool on;
 };
@@ -88,9 +88,12 @@ void mcube_restore(const struct mcube_saved *s);
 
 /* The address map, from the text in sysfs. */
 struct mcube_dim {
-	unsigned int nr_masks, table_len, table_shift;
+	unsigned int nr_masks, nr_tables;
 	uint64_t mask[16];
-	unsigned int table[64];
+	struct {
+		unsigned int len, shift, nr;
+		unsigned int entry[256];
+	} table[4];
 };
 
 int mcube_dim_from(struct mcube_dim *d, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* tools/include has multiplications, but no divisions. */
+/* tools/include has no divisions, and of multiplications only some. */
 #ifndef MCUBE_SHIM_MATH64_H
 #define MCUBE_SHIM_MATH64_H
 
@@ -14,6 +14,11 @@ static inline u64 div_u64_rem(u64 dividend, u32 divisor, u32 *remainder)
 static inline u64 div_u64(u64 dividend, u32 divisor)
 {
 	return dividend / divisor;
+}
+
+static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
+{
+	return (unsigned __int128)a * b >> shift;
 }
 
 static inline u64 div64_u64(u64 dividend, u64 divisor)
