@@ -237,6 +237,23 @@ static int cover_zone(struct zone *zone)
 	return ret;
 }
 
+/* M3's container covers all banks; say so where ours does not. */
+static void report_cover(void)
+{
+	const struct mcube_dim *bank = &mcube_config.map->bank;
+	unsigned int nr = mcube_dim_cover(bank, mcube_config.order);
+	int order = mcube_dim_cover_order(bank);
+
+	if (nr == bank->nr_values)
+		return;
+	if (!nr || order < 0)
+		pr_info_ratelimited("alloc: whether a container of order %u has all %u banks takes too long to find out\n",
+				    mcube_config.order, bank->nr_values);
+	else
+		pr_info_ratelimited("alloc: some containers of order %u have %u of %u banks; from order %d on all have all\n",
+				    mcube_config.order, nr, bank->nr_values, order);
+}
+
 static int switch_on(void)
 {
 	struct zone *zone;
@@ -256,11 +273,13 @@ static int switch_on(void)
 	/* The last moment at which nothing has changed yet. */
 	if (!ret && signal_pending(current))
 		ret = -EINTR;
-	if (ret)
+	if (ret) {
 		switch_off();
-	else
-		static_branch_enable_cpuslocked(&mcube_alloc_key);
-	return ret;
+		return ret;
+	}
+	static_branch_enable_cpuslocked(&mcube_alloc_key);
+	report_cover();
+	return 0;
 }
 
 /**

@@ -124,6 +124,32 @@ static ssize_t fill_auto_show(struct kobject *kobj, struct kobj_attribute *attr,
 			  p.colors == 1 ? "" : "s", p.why);
 }
 
+static int show_if_known(char *buf, int number)
+{
+	return number < 0 ? sysfs_emit(buf, "unknown\n") : sysfs_emit(buf, "%d\n", number);
+}
+
+static ssize_t container_banks_show(struct kobject *kobj, struct kobj_attribute *attr,
+				    char *buf)
+{
+	struct mcube_map_info info;
+	unsigned int banks;
+
+	mcube_map_info(&info);
+	banks = mcube_dim_cover(&info.map.bank, READ_ONCE(mcube_config.order));
+	return show_if_known(buf, banks ?: -ERANGE);
+}
+
+static ssize_t cover_order_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct mcube_map_info info;
+
+	mcube_map_info(&info);
+	return show_if_known(buf, mcube_dim_cover_order(&info.map.bank));
+}
+
+static struct kobj_attribute container_banks_attr = __ATTR_RO(container_banks);
+static struct kobj_attribute cover_order_attr = __ATTR_RO(cover_order);
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
 static struct kobj_attribute fill_order_attr = __ATTR_RW(fill_order);
 static struct kobj_attribute fill_auto_attr = __ATTR_RO(fill_auto);
@@ -135,6 +161,8 @@ static const struct attribute *alloc_attrs[] = {
 	&fill_order_attr.attr,
 	&fill_auto_attr.attr,
 	&container_order_attr.attr,
+	&container_banks_attr.attr,
+	&cover_order_attr.attr,
 	&cluster_order_attr.attr,
 	NULL,
 };

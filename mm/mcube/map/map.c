@@ -600,7 +600,8 @@ unsigned int mcube_dim_cover(const struct mcube_dim *d, unsigned int order)
  * mcube_dim_cover_order() - the smallest containers that have all values
  * @d: a valid dimension
  *
- * M3 defines a container as the smallest piece of memory that covers all banks.
+ * M3 defines a container as the smallest piece of memory that covers all banks, 12 MiB on
+ * the paper's machine.  Containers here are powers of two.
  *
  * Return: the smallest order at which every aligned block of 2^order pages has all
  * values; -ERANGE if it takes too long to find out.

@@ -60,8 +60,8 @@ def show_explained(found, row):
         print(f"  {name} {row[name]} of {dim.nr}   ({how}; the first is the lowest bit)")
 
 
-def show(found):
-    """The map for people."""
+def show(found, in_force):
+    """The map for people; what the kernel says of it if it is in force."""
     print(f"source: {found.source}")
     if found.level in addrmap.LEVELS:
         print(f"colors: {addrmap.LEVELS[found.level]}")
@@ -79,8 +79,17 @@ def show(found):
         if dim.nr == 1:
             print(f"  not known; set it by: mcube map set --{name} \"0x...\"")
     end = machine.memory_end()
-    for line in doubts(found, end):
+    for line in (*doubts(found, end), *(cover_lines(found) if in_force else ())):
         print(f"note: {line}")
+
+
+def cover_lines(found):
+    """What the kernel says of containers that do not have all banks, as a sentence."""
+    banks, all_at, order = (host.read(f"{policy.SYSFS}/alloc/{name}") for name in
+                            ("container_banks", "cover_order", "container_order"))
+    if banks not in (None, str(found.bank.nr)):
+        yield (f"of {found.bank.nr} banks, a container of order {order} has at least: {banks}; "
+               f"order from which on each has all: {all_at}")
 
 
 def doubts(found, end):
@@ -139,5 +148,5 @@ def run(args):
         for row in rows:
             show_explained(found, row)
     else:
-        show(found)
+        show(found, args.color_map is None and args.bank_map is None)
     return 0

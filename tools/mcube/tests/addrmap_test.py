@@ -120,6 +120,17 @@ class Command(fake.Case):
         self.assertIn("address bit 32, and memory ends at 0x80000000",
                       self.mcube_says("map")[1])
 
+    def test_cover(self):
+        """Containers that do not have all banks are pointed out, if the map is in force."""
+        text = "of 16 banks, a container of order 10 has at least: "
+        self.assertNotIn(text, self.mcube_says("map")[1])
+        for banks, order in (("8", "12"), ("8", "unknown"), ("unknown", "unknown")):
+            self.root.put(f"{fake.SYSFS}/alloc/container_banks", f"{banks}\n")
+            self.root.put(f"{fake.SYSFS}/alloc/cover_order", f"{order}\n")
+            self.assertIn(f"{text}{banks}; order from which on each has all: {order}",
+                          self.mcube_says("map")[1])
+        self.assertNotIn(text, self.mcube_says("map", "--bank-map", "0x1000")[1])
+
     def test_explain(self):
         """Color, bank and node of an address."""
         status, out, _ = self.mcube_says("map", "--explain", "0x402a5678", "--explain", "4096")

@@ -71,6 +71,8 @@ class Root:
                                 "alloc/enabled": "0",
                                 "alloc/fill_order": "[shuffle] paper even auto",
                                 "alloc/container_order": "10",
+                                "alloc/container_banks": "16",
+                                "alloc/cover_order": "9",
                                 "alloc/cluster_order": "0",
                                 "alloc/fill_auto": "even cluster_order=5: a container has 32 "
                                 "colors; neighbouring pages share rows or take "

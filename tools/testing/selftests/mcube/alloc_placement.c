@@ -415,6 +415,61 @@ TEST_F_TIMEOUT(alloc_placement, table_map, 300)
 	}
 }
 
+/* The M3 paper's machine: 8 banks by threes of pages, 4 ranks by 768 pages. */
+TEST_F_TIMEOUT(alloc_placement, map_of_the_m3_paper, 300)
+{
+	unsigned int n = affordable(32, 256), b;
+	char hint[64];
+
+	ASSERT_EQ(0, mcube_on("shuffle", NULL,
+			      "table:0:0,0,0,1,1,1,2,2,2,3,3,3,4,4,4,5,5,5,6,6,6,7,7,7 "
+			      "table:8:0,0,0,1,1,1,2,2,2,3,3,3"));
+	ASSERT_EQ(0, mcube_dim_from(&self->bank, MCUBE_MAP "bank_map"));
+	ASSERT_EQ(2, self->bank.nr_tables);
+	ASSERT_EQ(32, mcube_read_num(MCUBE_MAP "nr_banks"));
+	for (b = 0; b < 32; b += 11) {
+		ASSERT_EQ(b % 8, mcube_value(&self->bank, b % 8 * 3 + b / 8 * 768));
+		snprintf(hint, sizeof(hint), "bank=%u", b);
+		check_hint(_metadata, self, hint, -1, b, n);
+	}
+}
+
+/* How many banks a container has, and how large one is that has all. */
+TEST_F_TIMEOUT(alloc_placement, containers_by_the_map, 120)
+{
+	static const struct {
+		const char *banks;
+		long order[2], smallest;	/* Banks of containers of order 9 and 10. */
+	} cases[] = {
+		{ "none", { 1, 1 }, 0 },
+		{ MCUBE_TEST_BANKS, { 8, 8 }, 5 },
+		{ "0x24000 0x200000", { 2, 4 }, 10 },
+		{ "table:0:0,0,0,1,1,1,2,2,2,3,3,3,4,4,4,5,5,5,6,6,6,7,7,7 "
+		  "table:8:0,0,0,1,1,1,2,2,2,3,3,3", { 8, 16 }, 12 },
+	};
+	unsigned int i, order;
+	char text[32];
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		ASSERT_EQ(0, mcube_off());
+		ASSERT_EQ(0, mcube_write(MCUBE_MAP "bank_map", cases[i].banks));
+		EXPECT_EQ(cases[i].smallest, mcube_read_num(MCUBE_ALLOC "cover_order"));
+		for (order = 9; order <= 10; order++) {
+			ASSERT_EQ(0, mcube_write_num(MCUBE_ALLOC "container_order", order));
+			EXPECT_EQ(cases[i].order[order - 9],
+				  mcube_read_num(MCUBE_ALLOC "container_banks"));
+		}
+		ASSERT_EQ(0, mcube_write(MCUBE_ALLOC "enabled", "1"));
+		EXPECT_EQ(cases[i].order[1], mcube_read_num(MCUBE_ALLOC "container_banks"));
+	}
+	/* A rank of 2^30 pages: that takes too long. */
+	ASSERT_EQ(0, mcube_off());
+	ASSERT_EQ(0, mcube_write(MCUBE_MAP "bank_map", "table:0:0,1,2 table:30:0,1"));
+	EXPECT_EQ(3, mcube_read_num(MCUBE_ALLOC "container_banks"));
+	ASSERT_LT(0, mcube_read(MCUBE_ALLOC "cover_order", text, sizeof(text)));
+	EXPECT_STREQ("unknown", text);
+}
+
 TEST_F_TIMEOUT(alloc_placement, hint_is_inherited_and_cleared, 120)
 {
 	unsigned int n = affordable(16, 256);
