@@ -241,9 +241,11 @@ def arrays_of(path):
 
 def channels_of(description):
     """The channel of a page, without channels that change within a page: each page has these."""
-    # A table, where there is one, gives the channels.
-    if table := re.search(r"table:\S+", description["bank_map"]):
-        return Dim(table[0])
+    # A table, where there is one, gives the channels; the first in the kernel's map, too.
+    if description["dram.table"]:
+        if int(description["dram.granule"]) >> PAGE_SHIFT:
+            return Dim(re.search(r"table:\S+", description["bank_map"])[0])
+        return Dim("none")
     masks = [m for m in description["dram.channels"].split() if int(m, 16) >> PAGE_SHIFT]
     return Dim(" ".join(masks) or "none")
 

@@ -22,9 +22,10 @@ void address_init(struct address_map *a, const struct machine *m)
 	/* If the lines of a page wrap around the sets, any two pages share sets: one color. */
 	a->color_lines = a->slice_sets % lines ? a->slice_sets : lines;
 	a->colors = a->slice_sets / a->color_lines;
-	a->channels = 1u << m->dram_channels.nr;
-	for (unsigned int i = 0; i < m->dram_table_len; i++)
-		if (m->dram_table[i] >= a->channels)
-			a->channels = m->dram_table[i] + 1u;
-	a->banks = a->channels << m->dram_banks.nr;
+	a->channels = m->dram_channels.nr ? 1u << m->dram_channels.nr :
+		      table_values(&m->dram_table);
+	a->table_banks = table_values(&m->dram_bank_table);
+	a->channel_banks = a->table_banks * table_values(&m->dram_rank_table) <<
+			   m->dram_banks.nr;
+	a->banks = a->channels * a->channel_banks;
 }

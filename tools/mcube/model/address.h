@@ -7,7 +7,8 @@
  *			set   = line number % sets of a slice
  *			color = set / lines of a page	(pages of different colors
  *							 share no set)
- *	DRAM:		bank  = channel << number of bank masks | parities
+ *	DRAM:		bank  = (channel, rank of a table, bank of a table, parities),
+ *				the parities lowest
  *			row   = address / (bytes that hold a row of every bank)
  */
 #ifndef MCUBE_MODEL_ADDRESS_H
@@ -25,6 +26,8 @@
  *		pages share sets
  * @colors:	number of colors
  * @banks:	number of banks over all channels
+ * @channel_banks: number of banks of a channel
+ * @table_banks: values of the table of banks
  * @channels:	number of channels
  */
 struct address_map {
@@ -35,6 +38,8 @@ struct address_map {
 	unsigned int color_lines;
 	unsigned int colors;
 	unsigned int banks;
+	unsigned int channel_banks;
+	unsigned int table_banks;
 	unsigned int channels;
 };
 
@@ -78,26 +83,35 @@ static inline unsigned int address_color(const struct address_map *a, uint64_t a
 	return address_set(a, address) / a->color_lines;
 }
 
+/* The entry for an address; 0 without a table. */
+static inline unsigned int turn(const struct table *t, uint64_t granule, uint64_t address)
+{
+	return t->len ? t->entry[address / granule % t->len] : 0;
+}
+
 static inline unsigned int address_channel(const struct address_map *a, uint64_t address)
 {
 	const struct machine *m = a->machine;
 
-	if (m->dram_table_len)
-		return m->dram_table[address / m->dram_granule % m->dram_table_len];
+	if (m->dram_table.len)
+		return turn(&m->dram_table, m->dram_granule, address);
 	return parities(&m->dram_channels, address);
 }
 
 /* The bank, counted over all channels. */
 static inline unsigned int address_bank(const struct address_map *a, uint64_t address)
 {
-	const struct masks *banks = &a->machine->dram_banks;
+	const struct machine *m = a->machine;
+	unsigned int bank = turn(&m->dram_bank_table, m->dram_bank_granule, address) +
+		turn(&m->dram_rank_table, m->dram_rank_granule, address) * a->table_banks;
 
-	return address_channel(a, address) << banks->nr | parities(banks, address);
+	return address_channel(a, address) * a->channel_banks +
+	       (bank << m->dram_banks.nr | parities(&m->dram_banks, address));
 }
 
 static inline unsigned int bank_channel(const struct address_map *a, unsigned int bank)
 {
-	return bank >> a->machine->dram_banks.nr;
+	return bank / a->channel_banks;
 }
 
 static inline uint64_t address_row(const struct address_map *a, uint64_t address)

@@ -60,6 +60,10 @@ static const struct key {
 	KEY("dram.channels", MASKS, dram_channels),
 	KEY("dram.table", TABLE, dram_table),
 	KEY("dram.granule", NUMBER, dram_granule),
+	KEY("dram.bank_table", TABLE, dram_bank_table),
+	KEY("dram.bank_granule", NUMBER, dram_bank_granule),
+	KEY("dram.rank_table", TABLE, dram_rank_table),
+	KEY("dram.rank_granule", NUMBER, dram_rank_granule),
 	KEY("dram.row", NUMBER, dram_row),
 	KEY("dram.base", NUMBER, dram_base),
 	KEY("dram.cas", NUMBER, dram_cas),
@@ -135,31 +139,29 @@ static bool masks(const char *s, struct masks *out)
 	return m.nr;
 }
 
-static bool table(const char *s, struct machine *m)
+static bool table(const char *s, struct table *out)
 {
-	unsigned int n = 0;
-	uint8_t got[MAX_TABLE];
+	struct table t = { };
 	char *end;
 
 	if (!strcmp(s, "none")) {
-		m->dram_table_len = 0;
+		*out = t;
 		return true;
 	}
 	for (; *s; s = end) {
 		unsigned long v;
 
-		if (!isdigit((unsigned char)*s) || n == MAX_TABLE)
+		if (!isdigit((unsigned char)*s) || t.len == MAX_TABLE)
 			return false;
 		v = strtoul(s, &end, 10);
 		if (v >= MAX_TABLE)
 			return false;
-		got[n++] = v;
+		t.entry[t.len++] = v;
 		while (*end == ' ')
 			end++;
 	}
-	memcpy(m->dram_table, got, n);
-	m->dram_table_len = n;
-	return n;
+	*out = t;
+	return t.len;
 }
 
 /**
@@ -202,7 +204,7 @@ const char *machine_set(struct machine *m, const char *key, const char *value)
 			ok = masks(value, p);
 			break;
 		case TABLE:
-			ok = table(value, m);
+			ok = table(value, p);
 			break;
 		}
 		return ok ? "" : wrong("%s: '%s' is no valid value", key, value);
@@ -213,6 +215,22 @@ const char *machine_set(struct machine *m, const char *key, const char *value)
 static bool power_of_two(uint64_t n)
 {
 	return n && !(n & (n - 1));
+}
+
+/**
+ * table_values - number of values that a table tells apart
+ * @t:	the table
+ *
+ * Return: the largest entry plus one; 1 without a table.
+ */
+unsigned int table_values(const struct table *t)
+{
+	unsigned int values = 1;
+
+	for (unsigned int i = 0; i < t->len; i++)
+		if (t->entry[i] >= values)
+			values = t->entry[i] + 1u;
+	return values;
 }
 
 static const char *check_level(struct level *l, const char *name, uint64_t line)
@@ -235,7 +253,7 @@ static const char *check_level(struct level *l, const char *name, uint64_t line)
  */
 const char *machine_check(struct machine *m)
 {
-	uint64_t banks, channels = 1, colors;
+	uint64_t banks, channels, colors;
 	const char *bad;
 
 	if (!power_of_two(m->line) || m->line < 16 || m->line > 1024)
@@ -268,18 +286,17 @@ const char *machine_check(struct machine *m)
 	colors = m->llc.sets / m->llc_slices / (PAGE / m->line);
 	if (colors > SIM_MAX_COLORS)
 		return "llc: more colors than SIM_MAX_COLORS";
-	if (m->dram_table_len && m->dram_channels.nr)
+	if (m->dram_table.len && m->dram_channels.nr)
 		return "dram.table and dram.channels exclude each other";
-	for (unsigned int i = 0; i < m->dram_table_len; i++)
-		if (m->dram_table[i] >= channels)
-			channels = m->dram_table[i] + 1u;
-	if (m->dram_channels.nr)
-		channels = 1u << m->dram_channels.nr;
-	banks = channels << m->dram_banks.nr;
+	channels = m->dram_channels.nr ? 1u << m->dram_channels.nr : table_values(&m->dram_table);
+	banks = channels * table_values(&m->dram_bank_table) *
+		table_values(&m->dram_rank_table) << m->dram_banks.nr;
 	if (banks > SIM_MAX_BANKS)
 		return "dram: more banks than SIM_MAX_BANKS";
 	if (m->dram_granule < m->line)
 		return "dram.granule: at least a line";
+	if (m->dram_bank_granule < PAGE || m->dram_rank_granule < PAGE)
+		return "dram.bank_granule and dram.rank_granule: at least a page";
 	if (m->dram_row < m->line)
 		return "dram.row: at least a line";
 	if (m->quantum < 100)
@@ -305,7 +322,8 @@ void machine_default(struct machine *m)
 		.name = "unnamed", .mhz = 1000, .line = 64, .quantum = 20000, .instruction = 1,
 		.pause = 40, .misses = 1, .window = 128,
 		.l1.ways = 1, .l2.ways = 1, .llc.ways = 1, .llc_slices = 1, .prefetch_degree = 1,
-		.dram_granule = PAGE, .dram_row = 8192,
+		.dram_granule = PAGE, .dram_bank_granule = PAGE, .dram_rank_granule = PAGE,
+		.dram_row = 8192,
 	};
 }
 
@@ -375,6 +393,7 @@ const char *machine_text(const struct machine *m, char *buf, size_t size)
 	for (size_t i = 0; i < NR_KEYS && n < size; i++) {
 		const void *p = (const char *)m + keys[i].offset;
 		const struct masks *x = p;
+		const struct table *t = p;
 
 		n += snprintf(buf + n, size - n, "%s%s=", i ? ";" : "", keys[i].name);
 		switch (n < size ? keys[i].kind : TEXT) {
@@ -401,9 +420,9 @@ const char *machine_text(const struct machine *m, char *buf, size_t size)
 					      (unsigned long long)x->mask[k]);
 			break;
 		case TABLE:
-			for (unsigned int k = 0; k < m->dram_table_len && n < size; k++)
+			for (unsigned int k = 0; k < t->len && n < size; k++)
 				n += snprintf(buf + n, size - n, "%s%u", k ? " " : "",
-					      m->dram_table[k]);
+					      t->entry[k]);
 			break;
 		}
 	}

@@ -55,6 +55,16 @@ struct masks {
 };
 
 /**
+ * struct table - values of successive granules of memory, repeated periodically
+ * @len:	period in granules, 0 for no table
+ * @entry:	the values
+ */
+struct table {
+	unsigned int len;
+	uint8_t entry[MAX_TABLE];
+};
+
+/**
  * struct machine - all parameters of a model
  * @name:	name of the machine, for reports
  * @mhz:	cycles per microsecond
@@ -78,9 +88,12 @@ struct masks {
  *		prefetched line is there at once
  * @dram_banks:	parities that choose the bank within a channel
  * @dram_channels: parities that choose the channel, if @dram_table is empty
- * @dram_table:	channels of successive granules, repeated periodically
- * @dram_table_len: period in granules, 0 for no table
- * @dram_granule: bytes of a granule, which lies in one channel
+ * @dram_table:	channels of successive granules
+ * @dram_bank_table: banks of successive granules, above the parities of @dram_banks
+ * @dram_rank_table: ranks of successive granules, above the banks
+ * @dram_granule: bytes of a granule of @dram_table
+ * @dram_bank_granule: bytes of a granule of @dram_bank_table
+ * @dram_rank_granule: bytes of a granule of @dram_rank_table
  * @dram_row:	bytes of address space that hold a row of every bank
  * @dram_base:	cycles between the last level and the memory chips, both ways
  * @dram_cas:	cycles from the column command to the data
@@ -111,9 +124,12 @@ struct machine {
 	uint64_t under_way;
 	struct masks dram_banks;
 	struct masks dram_channels;
-	unsigned int dram_table_len;
-	uint8_t dram_table[MAX_TABLE];
+	struct table dram_table;
+	struct table dram_bank_table;
+	struct table dram_rank_table;
 	uint64_t dram_granule;
+	uint64_t dram_bank_granule;
+	uint64_t dram_rank_granule;
 	uint64_t dram_row;
 	uint64_t dram_base;
 	uint64_t dram_cas;
@@ -128,6 +144,7 @@ const char *machine_load(struct machine *m, const char *path);
 const char *machine_set(struct machine *m, const char *key, const char *value);
 const char *machine_check(struct machine *m);
 void machine_default(struct machine *m);
+unsigned int table_values(const struct table *t);
 const char *machine_text(const struct machine *m, char *buf, size_t size);
 
 #endif

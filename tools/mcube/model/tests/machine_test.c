@@ -36,6 +36,8 @@ TEST(bad_values_are_refused)
 		{ "prefetch.kind", "best" }, { "prefetch.degree", "17" },
 		{ "prefetch.under_way", "65" }, { "prefetch.under_way", "-1" },
 		{ "dram.table", "0 x" }, { "dram.table", "0 64" }, { "dram.granule", "1" },
+		{ "dram.bank_table", "x" }, { "dram.bank_granule", "2K" },
+		{ "dram.rank_granule", "0" },
 		{ "dram.banks", "0x1 0x2 0x4 0x8 0x10 0x20 0x40 0x80 0x100" },
 		{ "dram.row", "1" }, { "quantum", "0" }, { "mhz", "0" }, { "nonsense", "1" },
 		{ "cpu.misses", "0" }, { "cpu.misses", "33" }, { "cpu.window", "0" },
@@ -83,6 +85,7 @@ TEST(known_machines)
 		{ "i7-860", 8 << 20, 16, 64, 128, 32 },
 		{ "ppc970fx", 512 << 10, 8, 128, 16, 8 },
 		{ "x5570", 8 << 20, 16, 64, 128, 48 },
+		{ "x3650m2", 8 << 20, 16, 64, 128, 96 },
 		{ "small", 1 << 20, 16, 64, 16, 16 },
 		{ "sliced", 8 << 20, 16, 64, 32, 64 },
 	};
@@ -130,15 +133,23 @@ static bool share_a_set(const struct address_map *a, u64 p, u64 q)
 	return false;
 }
 
-/* Channels that no page decides about, as their masks end within a page. */
-static unsigned int channels_of_a_page(const struct masks *channels)
+/* Channels that no page decides about, as their masks or granules end within a page. */
+static unsigned int channels_of_a_page(const struct machine *m)
 {
 	unsigned int n = 1;
 
-	for (unsigned int i = 0; i < channels->nr; i++)
-		if (!(channels->mask[i] >> 12))
+	for (unsigned int i = 0; i < m->dram_channels.nr; i++)
+		if (!(m->dram_channels.mask[i] >> 12))
 			n *= 2;
-	return n;
+	return m->dram_granule < 4096 ? table_values(&m->dram_table) : n;
+}
+
+/* The bank, within a channel if lines of each page lie in all channels. */
+static unsigned int in_channel(const struct address_map *a, u64 address)
+{
+	unsigned int bank = address_bank(a, address);
+
+	return a->machine->dram_granule < 4096 ? bank % a->channel_banks : bank;
 }
 
 static void check_maps(struct __test_metadata *_metadata, const char *name)
@@ -149,7 +160,7 @@ static void check_maps(struct __test_metadata *_metadata, const char *name)
 	struct mcube_dim bank = kernel_dim(_metadata, a->machine->bank_map);
 
 	EXPECT_EQ(color.nr_values, a->colors);
-	EXPECT_EQ(bank.nr_values * channels_of_a_page(&a->machine->dram_channels), a->banks);
+	EXPECT_EQ(bank.nr_values * channels_of_a_page(a->machine), a->banks);
 	for (unsigned int i = 0; i < 20000; i++) {
 		u64 p = some_page(), q = some_page(), off = get_random_u32_below(4096);
 		unsigned int pc = mcube_dim_value(&color, p), qc = mcube_dim_value(&color, q);
@@ -158,10 +169,9 @@ static void check_maps(struct __test_metadata *_metadata, const char *name)
 		/* Kernel and model agree on the numbers, in all of the page. */
 		ASSERT_EQ(address_color(a, p << 12 | off), pc)
 			TH_LOG("machine %s", name);
-		ASSERT_EQ(address_bank(a, p << 12), pb)
+		ASSERT_EQ(in_channel(a, p << 12), pb)
 			TH_LOG("machine %s", name);
-		ASSERT_EQ(address_bank(a, p << 12 | off) == address_bank(a, q << 12 | off),
-			  pb == qb)
+		ASSERT_EQ(in_channel(a, p << 12 | off) == in_channel(a, q << 12 | off), pb == qb)
 			TH_LOG("machine %s", name);
 		if (i % 100 == 0) {
 			ASSERT_EQ(share_a_set(a, p, q), pc == qc)
@@ -174,11 +184,38 @@ static void check_maps(struct __test_metadata *_metadata, const char *name)
 TEST(the_kernel_is_told_the_truth)
 {
 	static const char * const names[] = {
-		"xeon5355", "i7-860", "ppc970fx", "x5570", "small", "sliced",
+		"xeon5355", "i7-860", "ppc970fx", "x5570", "x3650m2", "small", "sliced",
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
 		check_maps(_metadata, names[i]);
+}
+
+/* Figures 4 and 5 of the M3 paper: where the second address meets the bank of address 0. */
+TEST(the_machine_of_the_m3_paper)
+{
+	struct rig *r = rig_load(1, "x3650m2");
+	const struct address_map *a = &r->model.map;
+	unsigned int seen[96] = { }, banks = 0;
+
+	EXPECT_EQ(a->channels, 3);
+	EXPECT_EQ(a->channel_banks, 32);
+	for (u64 at = 0; at < 48 << 20; at += 64) {
+		bool meets = at / 64 % 3 == 0 && at % (96 << 10) < 12 << 10 &&
+			     at % (12 << 20) < 3 << 20;
+
+		ASSERT_EQ(address_bank(a, at) == address_bank(a, 0), meets);
+		ASSERT_EQ(bank_channel(a, address_bank(a, at)), at / 64 % 3);
+		/* Of the same bank, each row is one of 4 KiB: 12 KiB over three channels. */
+		if (meets)
+			ASSERT_EQ(address_row(a, at), at / (96 << 10));
+		if (at < 12 << 20)
+			banks += !seen[address_bank(a, at)]++;
+	}
+	EXPECT_EQ(banks, 96);
+	for (unsigned int i = 0; i < 96; i++)
+		EXPECT_EQ(seen[i], (12 << 20) / 64 / 96);
+	rig_free(r);
 }
 
 TEST(slices_are_used_evenly)
