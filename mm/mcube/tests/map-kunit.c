@@ -46,6 +46,22 @@ static void map_with_three_channels(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, mcube_dim_value(&d, pfn), (u32)pfn % 3);
 }
 
+/* The M3 paper's Figure 5: 3 pages in a bank, 8 banks 32 times, 4 ranks; 4 MiB miss ranks. */
+static void map_of_the_m3_paper(struct kunit *test)
+{
+	struct mcube_dim d;
+	u64 pfn;
+
+	KUNIT_ASSERT_EQ(test, mcube_dim_parse(&d, MAP_PAPER, strlen(MAP_PAPER), NULL), 0);
+	for (pfn = 0; pfn < 8192; pfn++)
+		KUNIT_EXPECT_EQ(test, mcube_dim_value(&d, pfn),
+				(u32)pfn / 3 % 8 + (u32)pfn / 768 % 4 * 8);
+	KUNIT_EXPECT_EQ(test, mcube_dim_cover(&d, 9), 8);
+	KUNIT_EXPECT_EQ(test, mcube_dim_cover(&d, 10), 16);
+	KUNIT_EXPECT_EQ(test, mcube_dim_cover(&d, 11), 24);
+	KUNIT_EXPECT_EQ(test, mcube_dim_cover_order(&d), 12);
+}
+
 static void check_offset_map(struct kunit *test, const struct mcube_dim *d, unsigned int order,
 			     struct rnd_state *rnd)
 {
@@ -137,9 +153,9 @@ static void default_colors_of_cpus(struct kunit *test)
 static void map_is_fixed_while_used(struct kunit *test)
 {
 	static const u64 mask[] = { 1ULL << 20, 1ULL << 21 };
-	struct mcube_map_info was, now;
+	static struct mcube_map_info was, now;
 	const struct mcube_map *map;
-	struct mcube_map new;
+	static struct mcube_map new;
 
 	mcube_map_info(&was);
 	if (mcube_map_set(&was.map, was.color_source) == -EBUSY)
@@ -175,6 +191,7 @@ static void map_is_fixed_while_used(struct kunit *test)
 static struct kunit_case map_test_cases[] = {
 	KUNIT_CASE(map_is_linear),
 	KUNIT_CASE(map_with_three_channels),
+	KUNIT_CASE(map_of_the_m3_paper),
 	KUNIT_CASE(offset_map_gives_each_offset_its_value),
 	KUNIT_CASE(text_is_read_back),
 	KUNIT_CASE(bad_text_is_refused),
