@@ -27,7 +27,7 @@
 #include <linux/string.h>
 
 /* Most pages that are looked at to find out about combinations of tables. */
-#define MAX_TRIES	(1U << 18)
+#define MAX_TRIES	BIT(18)
 
 static unsigned int parities(const struct mcube_dim *d, u64 pfn)
 {

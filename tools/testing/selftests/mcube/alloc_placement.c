@@ -18,6 +18,9 @@
 #include "mcube_lib.h"
 
 #define MANY	4096U
+/* The M3 paper's machine: (pfn / 3) % 8 and (pfn / 768) % 4. */
+#define PAPER_BANKS "table:0:0,0,0,1,1,1,2,2,2,3,3,3,4,4,4,5,5,5,6,6,6,7,7,7"
+#define PAPER_RANKS "table:8:0,0,0,1,1,1,2,2,2,3,3,3"
 #define TRACING	"/sys/kernel/tracing"
 #define BATCHED	TRACING "/events/kmem/mm_page_free_batched/enable"
 
@@ -421,9 +424,7 @@ TEST_F_TIMEOUT(alloc_placement, map_of_the_m3_paper, 300)
 	unsigned int n = affordable(32, 256), b;
 	char hint[64];
 
-	ASSERT_EQ(0, mcube_on("shuffle", NULL,
-			      "table:0:0,0,0,1,1,1,2,2,2,3,3,3,4,4,4,5,5,5,6,6,6,7,7,7 "
-			      "table:8:0,0,0,1,1,1,2,2,2,3,3,3"));
+	ASSERT_EQ(0, mcube_on("shuffle", NULL, PAPER_BANKS " " PAPER_RANKS));
 	ASSERT_EQ(0, mcube_dim_from(&self->bank, MCUBE_MAP "bank_map"));
 	ASSERT_EQ(2, self->bank.nr_tables);
 	ASSERT_EQ(32, mcube_read_num(MCUBE_MAP "nr_banks"));
@@ -444,8 +445,7 @@ TEST_F_TIMEOUT(alloc_placement, containers_by_the_map, 120)
 		{ "none", { 1, 1 }, 0 },
 		{ MCUBE_TEST_BANKS, { 8, 8 }, 5 },
 		{ "0x24000 0x200000", { 2, 4 }, 10 },
-		{ "table:0:0,0,0,1,1,1,2,2,2,3,3,3,4,4,4,5,5,5,6,6,6,7,7,7 "
-		  "table:8:0,0,0,1,1,1,2,2,2,3,3,3", { 8, 16 }, 12 },
+		{ PAPER_BANKS " " PAPER_RANKS, { 8, 16 }, 12 },
 	};
 	unsigned int i, order;
 	char text[32];
