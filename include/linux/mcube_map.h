@@ -141,14 +141,15 @@ int mcube_dim_validate(const struct mcube_dim *d, const char **why);
 bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b);
 unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn);
 void mcube_dim_order(const struct mcube_dim *d, u8 *order);
-unsigned int mcube_dim_cover(const struct mcube_dim *d, unsigned int order);
-int mcube_dim_cover_order(const struct mcube_dim *d);
 
+/* offset.c */
 size_t mcube_offset_map_longs(const struct mcube_dim *d, unsigned int order);
 void mcube_offset_map_build(struct mcube_offset_map *map, const struct mcube_dim *d,
 			    unsigned int order, unsigned long *mem);
 void mcube_offset_map_locate(const struct mcube_offset_map *map, const struct mcube_dim *d,
 			     u64 base_pfn, u16 *phase, u16 *xor);
+unsigned int mcube_dim_cover(const struct mcube_dim *d, unsigned int order);
+int mcube_dim_cover_order(const struct mcube_dim *d);
 
 /**
  * mcube_offset_map_select() - offsets of a container that have a value

@@ -6,10 +6,7 @@
  *
  * A value is a vector of parities, one per XOR mask, and above it entries of
  * periodic tables for what parities cannot express (three channels).  The
- * parities are linear: the parities of a frame are those of the first frame of
- * its container XOR those of its offset.  So one offset map, with one bitmap of
- * offsets per value, is computed once and shared by all containers; a container
- * adds a XOR and the phase of the tables.
+ * parities are linear, which offset.c makes use of.
  *
  * Pure: the file is built into the kernel and into a user-space test.
  */
@@ -26,36 +23,14 @@
 #include <linux/mcube_map.h>
 #include <linux/string.h>
 
-/* Most pages that are looked at to find out about combinations of tables. */
-#define MAX_TRIES	BIT(18)
-
-static unsigned int parities(const struct mcube_dim *d, u64 pfn)
-{
-	unsigned int i, value = 0;
-
-	for (i = 0; i < d->nr_masks; i++)
-		value |= (hweight64((pfn << PAGE_SHIFT) & d->mask[i]) & 1) << i;
-	return value;
-}
-
-/* @n % @len, with @inverse = 2^64 / @len rounded up; exact if n * len <= 2^64. */
-static u32 modulo(u64 n, u32 len, u64 inverse)
-{
-	return n - mul_u64_u64_shr(n, inverse, 64) * len;
-}
-
-/* What a table adds to the value of a page. */
-static unsigned int table_part(const struct mcube_dim *d, const struct mcube_table *t, u64 pfn)
-{
-	return d->entry[t->first + modulo(pfn >> t->shift, t->len, t->inverse)] * t->scale;
-}
+#include "dim.h"
 
 static unsigned int table_parts(const struct mcube_dim *d, u64 pfn)
 {
 	unsigned int i, sum = 0;
 
 	for (i = 0; i < d->nr_tables; i++)
-		sum += table_part(d, &d->table[i], pfn);
+		sum += mcube_table_part(d, &d->table[i], pfn);
 	return sum;
 }
 
@@ -70,7 +45,7 @@ static unsigned int table_parts(const struct mcube_dim *d, u64 pfn)
  */
 unsigned int mcube_dim_value(const struct mcube_dim *d, u64 pfn)
 {
-	return parities(d, pfn) + table_parts(d, pfn);
+	return mcube_parities(d, pfn) + table_parts(d, pfn);
 }
 
 /**
@@ -102,7 +77,7 @@ void mcube_dim_order(const struct mcube_dim *d, u8 *order)
 	for (; d->nr_tables && nr < d->nr_values; nr++)
 		order[nr] = nr;
 	for (bit = 0; nr < d->nr_values && bit < MCUBE_MAX_PHYS_BITS - PAGE_SHIFT; bit++) {
-		value = parities(d, 1ULL << bit);
+		value = mcube_parities(d, 1ULL << bit);
 		if (memchr(order, value, nr))
 			continue;
 		for (i = 0; i < nr; i++)
@@ -137,17 +112,6 @@ static u64 tied_bits(const struct mcube_dim *d)
 	return tied;
 }
 
-/* The element of @w + span that has none of the leading bits of the span. */
-static unsigned int reduce(const u8 *span, unsigned int w)
-{
-	int bit;
-
-	for (bit = MCUBE_MAX_MASKS - 1; bit >= 0; bit--)
-		if (w & BIT(bit))
-			w ^= span[bit];
-	return w;
-}
-
 /*
  * Does every value have pages?  The parities of a page are the sum (XOR) of one vector
  * per address bit.  The tied bits are tried out, together with the residues that the
@@ -169,20 +133,17 @@ static int check_values(const struct mcube_dim *d, const char **why)
 		high = max_t(unsigned int, high, t->shift + __ffs(t->len));
 	}
 	*why = "the tables are too long, or too far apart, to be checked together";
-	if (hweight64(tied) > ilog2(MAX_TRIES) || odd << hweight64(tied) > MAX_TRIES)
+	if (hweight64(tied) > ilog2(MCUBE_MAX_TRIES) || odd << hweight64(tied) > MCUBE_MAX_TRIES)
 		return -EINVAL;
 
 	for (bit = 0; bit < MCUBE_MAX_PHYS_BITS - PAGE_SHIFT; bit++) {
-		w = tied >> bit & 1 ? 0 : reduce(span, parities(d, 1ULL << bit));
-		if (!w)
-			continue;
-		span[fls(w) - 1] = w;
-		want /= 2;
+		if (!(tied >> bit & 1) && mcube_span_add(span, mcube_parities(d, 1ULL << bit)))
+			want /= 2;
 	}
 
 	bitmap_zero(seen, MCUBE_MAX_VALUES);
 	do {
-		w = reduce(span, parities(d, x));
+		w = mcube_reduce(span, mcube_parities(d, x));
 		for (y = 0; y < odd; y++) {
 			value = w + table_parts(d, x | y << high);
 			want -= !__test_and_set_bit(value, seen);
@@ -216,11 +177,6 @@ static int check_masks(const struct mcube_dim *d, const char **why)
 	return 0;
 }
 
-static u64 inverse_of(unsigned int len)
-{
-	return div64_u64(U64_MAX, len) + 1;
-}
-
 static int check_table(const struct mcube_dim *d, unsigned int nr, const char **why)
 {
 	const struct mcube_table *t = &d->table[nr];
@@ -250,7 +206,7 @@ static int check_table(const struct mcube_dim *d, unsigned int nr, const char **
 	if (bitmap_weight(seen, MCUBE_MAX_VALUES) * scale > MCUBE_MAX_VALUES)
 		return -EINVAL;
 	*why = "a table was not added by mcube_dim_add_table()";
-	return t->first == first && t->scale == scale && t->inverse == inverse_of(t->len) &&
+	return t->first == first && t->scale == scale && t->inverse == mcube_inverse(t->len) &&
 	       t->nr == bitmap_weight(seen, MCUBE_MAX_VALUES) ? 0 : -EINVAL;
 }
 
@@ -370,7 +326,7 @@ int mcube_dim_add_table(struct mcube_dim *d, const u8 *entry, unsigned int len,
 	t->scale = d->nr_values;
 	t->len = min_t(unsigned int, len, MCUBE_MAX_ENTRIES + 1);
 	t->shift = min_t(unsigned int, shift, MCUBE_MAX_TABLE_SHIFT + 1);
-	t->inverse = t->len ? inverse_of(t->len) : 0;
+	t->inverse = t->len ? mcube_inverse(t->len) : 0;
 	for (i = 0; t->len <= MCUBE_MAX_ENTRIES - first && i < t->len; i++) {
 		new.entry[first + i] = entry[i];
 		t->nr = max_t(unsigned int, t->nr, entry[i] + 1U);
@@ -399,223 +355,4 @@ bool mcube_dim_equal(const struct mcube_dim *a, const struct mcube_dim *b)
 		used += a->table[i].len;
 	}
 	return !memcmp(a->entry, b->entry, used);
-}
-
-/* A container has one entry of the table, or an entry holds for several containers. */
-static bool is_coarse(const struct mcube_table *t, unsigned int order)
-{
-	return t->shift >= order;
-}
-
-/*
- * In how many ways can the tables of which a container has several entries fall on it?
- * A container starts at an entry that is a multiple of 2^(order - shift), modulo the
- * period.  0: in more ways than an offset map can have.
- */
-static unsigned int count_fine(const struct mcube_dim *d, unsigned int order)
-{
-	const struct mcube_table *t;
-	unsigned int nr = 1, ways;
-
-	for (t = d->table; t < d->table + d->nr_tables; t++) {
-		if (is_coarse(t, order))
-			continue;
-		ways = t->len >> min_t(unsigned int, __ffs(t->len), order - t->shift);
-		nr *= ways / gcd(nr, ways);
-		if (nr > U16_MAX)
-			return 0;
-	}
-	return nr;
-}
-
-/* Of a coarse table only the value of the entry matters; 0: more than U16_MAX ways. */
-static unsigned int count_phases(const struct mcube_dim *d, unsigned int order)
-{
-	unsigned int nr = count_fine(d, order), i;
-
-	for (i = 0; i < d->nr_tables && nr <= U16_MAX; i++)
-		if (is_coarse(&d->table[i], order))
-			nr *= d->table[i].nr;
-	return nr <= U16_MAX ? nr : 0;
-}
-
-/**
- * mcube_offset_map_longs() - memory that an offset map needs
- * @d: a valid dimension
- * @order: log2 of the pages of a container
- *
- * Return: number of longs to give to mcube_offset_map_build(), those of @d->nr_values
- * bitmaps in the common case (masks only); for a valid dimension at most
- * MCUBE_MAX_OFFSET_BYTES; 0 if @order is above MCUBE_MAX_ORDER.
- */
-size_t mcube_offset_map_longs(const struct mcube_dim *d, unsigned int order)
-{
-	size_t longs;
-
-	if (order > MCUBE_MAX_ORDER)
-		return 0;
-	longs = (size_t)count_phases(d, order) * d->nr_values * BITS_TO_LONGS(1U << order);
-	return longs * sizeof(long) <= MCUBE_MAX_OFFSET_BYTES ? longs : 0;
-}
-
-/* What the fine tables and the parities give; @base: any container of the phase. */
-static unsigned int fine_value(const struct mcube_dim *d, unsigned int order, u64 base,
-			       unsigned int off)
-{
-	unsigned int i, value = parities(d, off);
-
-	for (i = 0; i < d->nr_tables; i++)
-		if (!is_coarse(&d->table[i], order))
-			value += table_part(d, &d->table[i], base + off);
-	return value;
-}
-
-/* What the coarse tables give, of phase / nr_fine. */
-static unsigned int coarse_value(const struct mcube_dim *d, unsigned int order,
-				 unsigned int phase)
-{
-	unsigned int value = 0;
-	const struct mcube_table *t;
-
-	for (t = d->table; t < d->table + d->nr_tables; t++) {
-		if (!is_coarse(t, order))
-			continue;
-		value += phase % t->nr * t->scale;
-		phase /= t->nr;
-	}
-	return value;
-}
-
-/**
- * mcube_offset_map_build() - compute the bitmaps of an offset map
- * @map: filled in
- * @d: a valid dimension
- * @order: log2 of the pages of a container
- * @mem: mcube_offset_map_longs() longs, which the offset map uses from now on
- */
-void mcube_offset_map_build(struct mcube_offset_map *map, const struct mcube_dim *d,
-			    unsigned int order, unsigned long *mem)
-{
-	size_t longs = mcube_offset_map_longs(d, order);
-	unsigned int phase, off, value;
-	u64 base;
-
-	memset(map, 0, sizeof(*map));
-	if (WARN_ON_ONCE(!longs))
-		return;
-
-	map->order = order;
-	map->nr_phases = count_phases(d, order);
-	map->nr_fine = count_fine(d, order);
-	map->inverse = inverse_of(map->nr_fine);
-	map->nr_values = d->nr_values;
-	map->words = BITS_TO_LONGS(1U << order);
-	map->sel = mem;
-
-	memset(mem, 0, longs * sizeof(*mem));
-	for (phase = 0; phase < map->nr_phases; phase++) {
-		base = (u64)(phase % map->nr_fine) << order;
-		for (off = 0; off < 1U << order; off++) {
-			value = fine_value(d, order, base, off) +
-				coarse_value(d, order, phase / map->nr_fine);
-			__set_bit(off, mem + ((size_t)phase * map->nr_values + value) * map->words);
-		}
-	}
-}
-
-/**
- * mcube_offset_map_locate() - phase and XOR of one container
- * @map: the offset map
- * @d: the dimension that @map was built from
- * @base_pfn: first frame of the container, a multiple of 2^order
- * @phase: set to how the tables fall on the container
- * @xor: set to the parities of the first frame
- */
-void mcube_offset_map_locate(const struct mcube_offset_map *map, const struct mcube_dim *d,
-			     u64 base_pfn, u16 *phase, u16 *xor)
-{
-	unsigned int nr = map->nr_fine, sum = 0;
-	const struct mcube_table *t;
-
-	if (nr > 1)
-		sum = modulo(base_pfn >> map->order, nr, map->inverse);
-	for (t = d->table; t < d->table + d->nr_tables; t++) {
-		if (!is_coarse(t, map->order))
-			continue;
-		sum += nr * (table_part(d, t, base_pfn) / t->scale);
-		nr *= t->nr;
-	}
-	*phase = sum;
-	*xor = parities(d, base_pfn);
-}
-
-/*
- * The values of a container, without those of coarse tables; @base: any container of the
- * phase.  The XOR of a container changes which values these are, but not how many.
- */
-static unsigned int count_distinct(const struct mcube_dim *d, unsigned int order, u64 base)
-{
-	DECLARE_BITMAP(seen, MCUBE_MAX_VALUES);
-	unsigned int off;
-
-	bitmap_zero(seen, MCUBE_MAX_VALUES);
-	for (off = 0; off < 1U << order; off++)
-		__set_bit(fine_value(d, order, base, off), seen);
-	return bitmap_weight(seen, MCUBE_MAX_VALUES);
-}
-
-/**
- * mcube_dim_cover() - values that every container has
- * @d: a valid dimension
- * @order: log2 of the pages of a container
- *
- * Return: the least number of different values in an aligned block of 2^@order pages;
- * 0 if it takes too long to find out, which needs tables and a large @order.
- */
-unsigned int mcube_dim_cover(const struct mcube_dim *d, unsigned int order)
-{
-	unsigned int least = MCUBE_MAX_VALUES, nr, phase, bit;
-	u8 span[MCUBE_MAX_MASKS] = { };
-
-	if (!d->nr_tables) {
-		for (nr = 1, bit = 0; bit < order && nr < d->nr_values; bit++) {
-			unsigned int w = reduce(span, parities(d, 1ULL << bit));
-
-			if (w) {
-				span[fls(w) - 1] = w;
-				nr *= 2;
-			}
-		}
-		return nr;
-	}
-	nr = count_fine(d, order);
-	if (!nr || order >= ilog2(MAX_TRIES) || nr > MAX_TRIES >> order)
-		return 0;
-	for (phase = 0; phase < nr; phase++)
-		least = min(least, count_distinct(d, order, (u64)phase << order));
-	return least;
-}
-
-/**
- * mcube_dim_cover_order() - the smallest containers that have all values
- * @d: a valid dimension
- *
- * M3 defines a container as the smallest piece of memory that covers all banks, 12 MiB on
- * the paper's machine.  Containers here are powers of two.
- *
- * Return: the smallest order at which every aligned block of 2^order pages has all
- * values; -ERANGE if it takes too long to find out.
- */
-int mcube_dim_cover_order(const struct mcube_dim *d)
-{
-	unsigned int order, nr;
-
-	for (order = 0; order <= MCUBE_MAX_PHYS_BITS - PAGE_SHIFT; order++) {
-		nr = mcube_dim_cover(d, order);
-		if (nr == d->nr_values)
-			return order;
-		if (!nr)
-			break;
-	}
-	return -ERANGE;
 }

@@ -26,7 +26,8 @@ SCALE	?= 1
 export SEED SCALE
 
 # Pure sources, below the top of the kernel tree.
-PURE	:= $(addprefix mm/mcube/,map/map.c map/parse.c map/cpuid.c alloc/bins.c		\
+PURE	:= $(addprefix mm/mcube/,map/map.c map/offset.c map/parse.c map/cpuid.c	\
+		alloc/bins.c								\
 		alloc/sort.c alloc/cluster.c alloc/fill.c alloc/even.c			\
 		alloc/choice.c srm/color_group.c srm/segment.c)				\
 	$(addprefix mm/mcube/ubm/,core.c detector.c gain.c ghost.c guard.c		\
