@@ -37,7 +37,7 @@ static unsigned int table_parts(const struct mcube_dim *d, u64 pfn)
 /**
  * mcube_dim_value() - color or bank of a page
  * @d: a valid dimension
- * @pfn: page frame number
+ * @pfn: page frame number, of an address of at most MCUBE_MAX_PHYS_BITS bits
  *
  * This is the definition of the map; containers use struct mcube_offset_map.
  *

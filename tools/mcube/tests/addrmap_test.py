@@ -15,7 +15,7 @@ from mcube_cmd.term import Failure
 GOOD = (("none", 1), ("0x1000", 2), ("0x1000,0x2000,0x4000", 8), ("table:0:0,1,2", 3),
         ("\t0x4000 , 0x2000\t0x1000\n", 8), ("0x44000,0x88000,table:0:0,1,2", 12),
         ("table:2:2,1,0,2,1,0 0x44000", 6), ("0X1000 table:0:0,0,1,1", 4),
-        ("0x1000,table:0:0,1,2,table:8:0,1", 12))
+        ("0x1000,table:0:0,1,2 table:8:0,1", 12))
 # The M3 paper's machine, see tools/testing/mcube/map_cover_test.c.
 PAPER = ("table:0:" + ",".join(f"{i // 3}" for i in range(24)) + " table:8:"
          + ",".join(f"{i // 3}" for i in range(12)))
