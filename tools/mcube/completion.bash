@@ -48,7 +48,7 @@ _mcube()
 		*)
 			words="--help --json"
 			case $command in
-			apply) words+=" --list --dry-run $(_mcube_profiles)" ;;
+			apply) words+=" --list --boot --dry-run $(_mcube_profiles)" ;;
 			off) words+=" --dry-run" ;;
 			map) words+=" show set --color --bank --explain --color-map --bank-map" ;;
 			pages)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube apply, mcube off: switch a policy on, switch all policies off."""
 
-from . import host, module, policy
+from . import addrmap, host, module, policy, sections
 from .term import Failure, print_json, print_table
 
 APPLY = "switch a policy on by the name of its profile"
@@ -10,7 +10,10 @@ APPLY_EXAMPLE = """examples:
   mcube apply --list         the profiles
   mcube apply m3             pages spread over colors and banks; give the bank map first
   mcube apply m3 --dry-run   what would be written
+  mcube apply --boot         what /etc/mcube/mcube.conf says, as mcube.service does
 """
+CONF = "/etc/mcube/mcube.conf"
+MAPS = {"color_map": "map/color_map", "bank_map": "map/bank_map"}
 OFF_EXAMPLE = """example:
   mcube off
 """
@@ -20,6 +23,7 @@ def apply_arguments(parser):
     """Options of mcube apply."""
     parser.add_argument("profile", nargs="?", help="name of a profile")
     parser.add_argument("--list", action="store_true", help="list the profiles")
+    parser.add_argument("--boot", action="store_true", help=f"apply what {CONF} says")
     parser.add_argument("--dry-run", action="store_true", help="show what would be written")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -77,8 +81,54 @@ def show_changes(args, changed, nothing):
         print(nothing)
 
 
+def asked():
+    """([profile], [(file, value)] of the maps) that the file for the boot asks for."""
+    found, maps = [], []
+    for _, key, value in sections.read(
+            host.at(CONF), ("boot",), "see mcube.conf in mcube(8)",
+            "write [boot], then lines NAME = VALUE; a word before '=' and a value after it"):
+        if key == "profile":
+            found.append(policy.profile(value))
+        elif key in MAPS:
+            try:
+                addrmap.Dim(value)
+            except Failure as e:
+                raise Failure(f"{CONF}: {key}: {e}", e.advice) from e
+            maps.append((MAPS[key], value))
+        else:
+            raise Failure(f"{CONF}: '{key}' is not known",
+                          f"write profile, {' or '.join(MAPS)}")
+    return found, maps
+
+
+def boot(args):
+    """mcube apply --boot: all of it or, if something is refused, nothing."""
+    if args.profile:
+        raise Failure("--boot takes the profiles from the file", f"name them in {CONF}")
+    policy.need_kernel()
+    found, maps = asked()
+    if args.dry_run:
+        return dry_run(args, maps + [pair for p in found for pair in p.apply])
+    # A map that is in force already is not written: the mcube allocator may be on by the
+    # boot line, and the kernel changes no map then.
+    maps = [(f, v) for f, v in maps if not policy.same(policy.current(f), v)]
+    for p in found:
+        if p.module:
+            module.load(p.module)
+    changed = policy.write_all(maps + [pair for p in found if not p.in_force()
+                                       for pair in p.apply])
+    show_changes(args, changed, f"nothing to change: {CONF} asks for "
+                 + (", ".join(p.name for p in found) or "no profile"))
+    for p in found:
+        if not args.json and (doubt := p.doubt()):
+            print(f"note: {doubt}")
+    return 0
+
+
 def apply(args):
     """mcube apply."""
+    if args.boot:
+        return boot(args)
     if args.list or not args.profile:
         if not args.list:
             raise Failure("no profile was named", "choose one from 'mcube apply --list'")

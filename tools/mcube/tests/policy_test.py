@@ -2,11 +2,12 @@
 """Profiles: applied whole or not at all, and undone."""
 
 import errno
+import re
 from pathlib import Path
 from unittest import mock
 
 import fake
-from mcube_cmd import policy
+from mcube_cmd import cmd_apply, policy
 from mcube_cmd.term import Failure
 
 SEQUENCE = """[profile]
@@ -96,6 +97,48 @@ class Apply(fake.Case):
         self.assertIn("alloc/enabled: 1 -> 0", self.mcube_says("off")[1])
         self.assertEqual(self.value("alloc/enabled"), "0")
         self.assertIn("off already", self.mcube_says("off")[1])
+
+    def test_boot(self):
+        """mcube apply --boot: maps first, then profiles, and nothing twice."""
+        self.root.put(cmd_apply.CONF, "# note\n[boot]\nprofile = m3\nbank_map = 0x2000 0x4000\n"
+                      f"color_map = {fake.COLORS}\n")
+        self.assertEqual(self.mcube_says("apply", "--boot", "--dry-run")[0], 0)
+        self.assertEqual(self.root.written, [])
+        status, out, err = self.mcube_says("apply", "--boot")
+        self.assertEqual((status, err, self.value("map/bank_map"), self.value("alloc/enabled")),
+                         (0, "", "0x2000 0x4000", "1"))
+        self.assertEqual(self.root.written[0], ("map/bank_map", "0x2000 0x4000"))
+        self.assertIn("alloc/enabled: 0 -> 1", out)
+        before = list(self.root.written)
+        status, out, _ = self.mcube_says("apply", "--boot")
+        self.assertEqual((status, self.root.written), (0, before))
+        self.assertIn("nothing to change", out)
+
+    def test_boot_refused(self):
+        """One bad line anywhere, and every setting is as before."""
+        for line, said in (("bank_map = 0", "bank_map"), ("profile = none", "no profile 'none'"),
+                           ("color = 1", "'color' is not known"), ("profile m3", "mcube.conf:3"),
+                           ("profile = other", "alloc/container_order: '99' is ")):
+            self.add(SEQUENCE.replace("= 9", "= 99"))
+            self.root.put(cmd_apply.CONF, f"[boot]\nbank_map = 0x2000\n{line}\nprofile = m3\n")
+            status, _, err = self.mcube_says("apply", "--boot")
+            self.assertEqual((status, self.value("alloc/enabled"), self.value("map/bank_map")),
+                             (1, "0", fake.BANKS), line)
+            self.assertIn(said, err)
+        self.root.drop(cmd_apply.CONF)
+        self.assertIn("cannot be read", self.mcube_says("apply", "--boot")[2])
+        self.assertEqual(self.mcube_says("apply", "--boot", "m3")[0], 1)
+
+    def test_boot_shipped(self):
+        """The file that is installed asks for nothing, and its examples are understood."""
+        text = (fake.TOOLS / "boot/mcube.conf").read_text("utf-8")
+        self.root.put(cmd_apply.CONF, text)
+        status, out, _ = self.mcube_says("apply", "--boot")
+        self.assertEqual((status, self.root.written), (0, []))
+        self.assertIn("asks for no profile", out)
+        self.root.put(cmd_apply.CONF, re.sub(r"^#(\w+ =)", r"\1", text, flags=re.M))
+        self.assertEqual(self.mcube_says("apply", "--boot")[0], 0)
+        self.assertEqual(self.value("alloc/enabled"), "1")
 
     def test_wants(self):
         """Where the map lacks what a profile's gain rests on, the command says so."""
