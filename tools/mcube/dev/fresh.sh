@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run a command of this repository in a fresh Debian 12, so that a missing
-# install step shows: fresh.sh COMMAND... (default: make test). Needs root.
+# Run a command of this repository in a fresh Debian, so that a missing install step
+# shows: fresh.sh COMMAND... (default: make test). RELEASE=bookworm (Debian 12, the
+# default) or trixie (13). Needs root.
 #
 # The script makes a root directory with debootstrap once and keeps a packed copy.
-# Each run starts from that copy, with a clone of HEAD, the apt sources and
-# certificates of this machine, and no packages but the minimum, git and make. The
+# Each run starts from that copy, with a clone of HEAD, the mirrors and certificates
+# of this machine's apt, and no packages but the minimum, git and make. The
 # mounts and the processes are in namespaces of their own and end with this script.
 # FRESH=DIR sets the folder (default: build/fresh). The root stays there if the
 # command failed, for its consoles and logs, or with KEEP=1.
@@ -14,6 +15,8 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")/../../.." && pwd)
 where=$(realpath -m "${FRESH:-${BUILD:-$here/build}/fresh}")
+release=${RELEASE:-bookworm}
+base=$where/$release.tar
 root=$where/root
 
 die() {
@@ -44,28 +47,35 @@ if ! command -v debootstrap >/dev/null; then
 	apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
 fi
 
+case $release in
+bookworm | trixie) ;;
+*) die "RELEASE=$release is none that this repository knows" "give bookworm or trixie" ;;
+esac
+# The mirrors of a release: the archive, the security archive.
+sites=$(apt-get indextargets --format "\$(SITE)" 'Created-By: Packages' | sort -u)
+mirror=$(grep -m 1 -E '/debian/?$' <<<"$sites" || true)
+security=$(grep -m 1 -E '/debian-security/?$' <<<"$sites" || true)
+[ -n "$mirror" ] || die "no Debian mirror in this machine's apt sources" \
+	"add the main section of a Debian release to /etc/apt"
+
 mkdir -p "$where"
-if [ ! -f "$where/base.tar" ]; then
+if [ ! -f "$base" ]; then
 	echo "==> fresh [1/4] debootstrap (next: root, clone, command)"
-	mirror=$(apt-get indextargets --format "\$(SITE)" 'Created-By: Packages' |
-		grep -m 1 -E '/debian/?$' || true)
-	[ -n "$mirror" ] || die "no Debian mirror in this machine's apt sources" \
-		"add Debian 12's main section to /etc/apt"
 	rm -rf "${where:?}/boot"
 	debootstrap --variant=minbase --include=ca-certificates,git,make \
-		bookworm "$where/boot" "$mirror" >"$where/debootstrap.log" 2>&1 ||
+		"$release" "$where/boot" "$mirror" >"$where/debootstrap.log" 2>&1 ||
 		die "debootstrap failed" "read $where/debootstrap.log"
-	tar -C "$where/boot" -cf "$where/base.tar.new" .
-	mv "$where/base.tar.new" "$where/base.tar"
+	tar -C "$where/boot" -cf "$base.new" .
+	mv "$base.new" "$base"
 	rm -rf "${where:?}/boot"
 fi
 
 echo "==> fresh [2/4] root (next: clone, command)"
 rm -rf --one-file-system "$root"
 mkdir -p "$root"
-tar -C "$root" -xf "$where/base.tar"
+tar -C "$root" -xf "$base"
 rm -f "$root/etc/apt/sources.list"
-for f in /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/99* \
+for f in /etc/apt/apt.conf.d/99* \
 	/etc/apt/apt.conf.d/*proxy* /etc/apt/auth.conf /etc/apt/auth.conf.d/* \
 	/etc/apt/preferences.d/* /etc/resolv.conf /etc/hosts \
 	/etc/ssl/certs/ca-certificates.crt /usr/share/keyrings/*; do
@@ -74,6 +84,12 @@ for f in /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/99*
 		cp -L "$f" "$root$f"
 	fi
 done
+
+{
+	echo "deb $mirror $release main"
+	echo "deb $mirror $release-updates main"
+	[ -z "$security" ] || echo "deb $security $release-security main"
+} >"$root/etc/apt/sources.list"
 
 echo "==> fresh [3/4] clone (next: command)"
 git clone -q "$here" "$root/mcube"

@@ -31,6 +31,8 @@
 
 #define RAM_MAX		(3ull << 30)
 
+#define CODE_MAX	16	/* bytes of an instruction, which has 15 at most */
+
 int qemu_plugin_version = QEMU_PLUGIN_API;
 
 static struct model model;
@@ -38,6 +40,8 @@ static qemu_plugin_id_t self;
 static void *cpus[SIM_MAX_CPUS];
 static pthread_t runner;
 static bool on, resetting;
+/* QEMU has version 3 of the interface or a later one. */
+static bool copies;
 
 /* Used if CPUs overlap their misses. */
 static struct dataflow dataflow[SIM_MAX_CPUS];
@@ -168,13 +172,13 @@ static void free_blocks(void)
 
 /*
  * A flush frees the memory callbacks of the running block. QEMU 7.2 keeps a pointer to
- * them and aborts later, so clear it. In other versions that does no harm.
+ * them and aborts later, so clear it. QEMU 10 clears it by itself.
  */
 static void drop_stale(qemu_plugin_id_t id)
 {
 	(void)id;
 	free_blocks();
-	for (unsigned int i = 0; i < model.ncpus; i++) {
+	for (unsigned int i = 0; !copies && i < model.ncpus; i++) {
 		void *cpu = qemu_get_cpu(i);
 
 		if (cpu)
@@ -244,16 +248,34 @@ static void on_control(unsigned int cpu, void *data)
 	}
 }
 
+/* QEMU reads the version after it has loaded the plugin, and refuses all but its own. */
+static __attribute__((constructor)) void choose_version(void)
+{
+	copies = qemu_plugin_num_vcpus;
+	if (copies)
+		qemu_plugin_version = QEMU_PLUGIN_API_COPY;
+}
+
+/* The code of an instruction, in @buffer or where QEMU has it until translate() returns. */
+static const void *code_of(const struct qemu_plugin_insn *insn, char buffer[CODE_MAX])
+{
+	uintptr_t code = qemu_plugin_insn_data(insn, buffer, CODE_MAX);
+
+	return copies ? buffer : (const void *)code;
+}
+
 static bool is(const struct qemu_plugin_insn *insn, const char *bytes, size_t n)
 {
-	return qemu_plugin_insn_size(insn) == n &&
-		!memcmp(qemu_plugin_insn_data(insn), bytes, n);
+	char buffer[CODE_MAX];
+
+	return qemu_plugin_insn_size(insn) == n && !memcmp(code_of(insn, buffer), bytes, n);
 }
 
 /* The data flow of a block; NULL if it has more instructions than QEMU ever translates. */
 static struct flow_block *follow(struct qemu_plugin_tb *tb, size_t n)
 {
 	static struct flow_code code[FLOW_MOST];
+	static char buffers[FLOW_MOST][CODE_MAX];
 	struct flow_block *b;
 
 	if (n > FLOW_MOST)
@@ -261,7 +283,7 @@ static struct flow_block *follow(struct qemu_plugin_tb *tb, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
-		code[i] = (struct flow_code){ qemu_plugin_insn_data(insn),
+		code[i] = (struct flow_code){ code_of(insn, buffers[i]),
 			qemu_plugin_insn_size(insn), qemu_plugin_insn_vaddr(insn) };
 	}
 	b = flow_block(code, n);
@@ -371,10 +393,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_plugin_info *info
 	if (!info->system_emulation || strcmp(info->target, "x86_64"))
 		return refuse("this is not a system emulation of x86-64",
 			      "use qemu-system-x86_64");
-	if (!cpu_exit || !qemu_get_cpu || !qemu_plugin_disable_mem_helpers)
+	if (!cpu_exit || !qemu_get_cpu || (!copies && !qemu_plugin_disable_mem_helpers))
 		return refuse("this QEMU does not export cpu_exit, qemu_get_cpu or "
 			      "qemu_plugin_disable_mem_helpers",
-			      "use Debian 12's qemu-system-x86 (7.2)");
+			      "use qemu-system-x86 of Debian 12 (7.2) or 13 (10.0)");
 	if (info->system.smp_vcpus > SIM_MAX_CPUS)
 		return refuse("too many CPUs", "give -smp 16 at most");
 	bad = arguments(argc, argv, &machine, &shm, &pages, &ram);

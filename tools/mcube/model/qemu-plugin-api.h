@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The part of QEMU's plugin interface, version 1 (QEMU 6.0 to 8.2), that the model
- * uses.
+ * The part of QEMU's plugin interface that the model uses, in version 1 (QEMU 6.0 to
+ * 8.1, Debian 12) and in version 3 (from QEMU 9.1 on, Debian 13).
  *
  * Debian ships the interface in the emulator but not its header, so these
  * declarations follow the documented prototypes. The weak functions at the end are
  * not part of the interface. QEMU's modular builds, Debian's among them, export
- * them. plugin.c refuses to start where they are missing.
+ * them. plugin.c refuses to start where those that it needs are missing.
  */
 #ifndef MCUBE_QEMU_PLUGIN_API_H
 #define MCUBE_QEMU_PLUGIN_API_H
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define QEMU_PLUGIN_API		1
+#define QEMU_PLUGIN_API_COPY	3
 #define QEMU_PLUGIN_EXPORT	__attribute__((visibility("default")))
 
 typedef uint64_t qemu_plugin_id_t;
@@ -66,7 +67,11 @@ void qemu_plugin_reset(qemu_plugin_id_t id, qemu_plugin_simple_cb cb);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+/*
+ * Copies the code of an instruction and returns the number of bytes. In version 1 it has
+ * one argument and returns a pointer to the code; on x86-64 the call is the same.
+ */
+uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t size);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
@@ -83,7 +88,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 					   const struct qemu_plugin_info *info, int argc,
 					   char **argv);
 
-/* Not part of the interface. */
+/* Versions above 1 alone have this function. */
+int qemu_plugin_num_vcpus(void) __attribute__((weak));
+
+/* Not part of the interface. The last one is in QEMU 7.2, which needs it, and not in 10. */
 void cpu_exit(void *cpu) __attribute__((weak));
 void *qemu_get_cpu(int index) __attribute__((weak));
 void qemu_plugin_disable_mem_helpers(void *cpu) __attribute__((weak));
