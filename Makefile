@@ -17,7 +17,7 @@ export PATH := /usr/bin:$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help deps tree refresh overlay-check build demo test test-debug check stress repeat \
 	lint off-check branch series series-check bisect mm-selftests bench results shell \
-	deb fresh clean
+	deb deb-test fresh clean
 # One job at a time: each step does its own work in parallel.
 .NOTPARALLEL:
 
@@ -117,12 +117,18 @@ series-check: tree ## apply the series by git am to the archive's 6.12.y point r
 bisect: tree ## link each commit of the series, all options on, all off (ONLY="0004 0005")
 	@$(DEV)/series.py bisect $(if $(ONLY),--only $(ONLY))
 
-deb: tree ## make kernel packages in build/deb/ (CONFIG=FILE: base configuration)
+deb: $(if $(filter mcube,$(ONLY)),,tree) ## packages in build/deb/ (CONFIG=debian12, FILE, ...; ONLY=mcube: the command)
 	@$(DEV)/deps.sh deb
-	@$(DEV)/deb.py $(if $(CONFIG),--config $(CONFIG))
+	@$(DEV)/deb.py $(if $(CONFIG),--config $(CONFIG)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(KEY),--key $(KEY)) $(if $(CERT),--cert $(CERT)) \
+		$(if $(SYMBOLS),--symbols) $(if $(MODULES),--modules $(MODULES))
 
-fresh: ## run a command of this clone in a fresh Debian 12 (CMD="make test")
-	@$(DEV)/fresh.sh $(or $(CMD),make test)
+deb-test: ## install these in a Debian and boot it in QEMU, an hour (RELEASE=trixie)
+	@$(DEV)/deps.sh deb
+	@$(DEV)/debtest.py $(if $(RELEASE),--release $(RELEASE))
+
+fresh: ## run a command of this clone in a fresh Debian 12 (CMD="make test"; RELEASE=trixie: 13)
+	@RELEASE=$(RELEASE) $(DEV)/fresh.sh $(or $(CMD),make test)
 
 deps: ## install missing packages (apt, needs root)
 	@$(DEV)/deps.sh

@@ -26,7 +26,8 @@ packages=(
 	util-linux mandoc
 )
 if [ "${1:-build}" = deb ]; then
-	packages+=(debhelper dpkg-dev fakeroot lsb-release)
+	# BTF, signatures of Secure Boot, a machine to try the packages on
+	packages+=(dwarves zstd openssl sbsigntool debootstrap)
 elif [ "${1:-build}" = bench ]; then
 	# the independent simulator for comparison with the model; loads; the user-space
 	# RCU of bench-sets
@@ -66,10 +67,17 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 echo "==> deps: installing ${missing[*]} ${want_source:+$PACKAGE}"
 apt-get update -qq || echo "    apt-get update failed; trying with the present lists"
+# Debian 13 has no id-utils, which makes an index for one of the loads of bench-ubm-kernel.
+if [ "${1:-build}" = bench ] && [ -z "$(apt-cache madison id-utils)" ]; then
+	echo "    note: no id-utils in this release: bench-ubm-kernel cannot make its data"
+	for i in "${!missing[@]}"; do
+		[ "${missing[$i]}" != id-utils ] || unset "missing[$i]"
+	done
+fi
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
 		echo "error: apt-get could not install: ${missing[*]}" >&2
-		echo "what to do: see the message above; apt needs Debian 12's main section" >&2
+		echo "what to do: see the message above; apt needs the main section of Debian 12 or 13" >&2
 		exit 1
 	fi
 fi

@@ -129,11 +129,10 @@ exec busybox awk '{ print "# " $0; fflush() }'
 """
 
 
-def install():
+def install(out=BUILD / "test", folder=BUILD / "kselftest"):
     """Build and install the kselftests; returns the folder and their names."""
     if not (TREE / SELFTESTS / "Makefile").is_file():
         raise Failure(f"no {SELFTESTS}/Makefile in build/linux")
-    out, folder = BUILD / "test", BUILD / "kselftest"
     log = BUILD / "kselftest.log"
     log.unlink(missing_ok=True)
     with ui.lock("kselftest"):
