@@ -37,8 +37,7 @@
 
 #include "internal.h"
 
-/* Sets freed after a grace period. */
-#define SHRINK_BATCH	64U
+#define SHRINK_BATCH	64U	/* sets freed after a grace period */
 
 /* Pages that the administrator asks for, and pages that are free at the moment. */
 #define AS_WRITTEN	(GFP_USER | __GFP_NORETRY | __GFP_NOWARN)

@@ -124,6 +124,7 @@ struct sim_sampler {
 #define SIM_SAMPLE_STORE	0x10u
 #define SIM_SAMPLE_ROW_HIT	0x20u
 #define SIM_SAMPLE_ROW_CONFLICT	0x40u
+#define SIM_SAMPLE_UNCACHED	0x80u
 
 /**
  * struct sim_sample - one sampled access
@@ -204,6 +205,11 @@ struct sim_figures {
  * @frames:	page frames whose requests and misses the plugin counts for the
  *		host, 0 if it does not count by frame
  * @marks:	intervals of these counts that SIM_CTL_PAGES has ended
+ * @reserved0:	0
+ * @uncached:	virtual address from which accesses go to DRAM past all caches, as those
+ *		of an uncached mapping do. Written by the guest; takes effect at the
+ *		next SIM_SYNC.
+ * @uncached_bytes: bytes from there on, 0 for none. Written by the guest.
  * @reserved:	0
  * @name:	name of the machine description, NUL-terminated
  * @color:	counters by color
@@ -226,7 +232,10 @@ struct sim_header {
 	__u32 mhz;
 	__u32 frames;
 	__u32 marks;
-	__u32 reserved[17];
+	__u32 reserved0;
+	__u64 uncached;
+	__u64 uncached_bytes;
+	__u32 reserved[12];
 	char name[64];
 	struct sim_figures color[SIM_MAX_COLORS];
 	struct sim_figures bank[SIM_MAX_BANKS];

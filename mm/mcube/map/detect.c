@@ -46,7 +46,7 @@ static void __init identify(struct mcube_cpu *cpu)
 	}
 
 	if (boot_cpu_has(X86_FEATURE_HYPERVISOR))
-		pr_notice("under a hypervisor, where colors and banks hold as far as the pages that back guest memory reach: with 2 MiB pages address bits below 21, with 4 KiB pages none\n");
+		pr_notice("under a hypervisor; whether colors and banks hold depends on the pages that back this guest, which the kernel cannot see (2 MiB pages keep address bits below 21): try 'mcube map verify'\n");
 }
 
 static bool __init ask_cpuid(struct mcube_cpu *cpu)

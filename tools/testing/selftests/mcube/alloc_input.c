@@ -249,7 +249,8 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 {
 	static const char * const numbers[] = {
 		"nr_colors", "nr_banks", "color_bytes", "enabled",
-		"container_order", "container_banks", "cover_order", "cluster_order", "containers", "free_pages", "served",
+		"container_order", "container_banks", "cover_order", "cluster_order",
+		"containers", "free_pages", "served",
 		"colored", "fallback", "uncovered", "taken",
 		"reserved_colors", "reserved_free",
 		STAT_RELEASED, STAT_BROKEN_UP,
