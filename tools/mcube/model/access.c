@@ -31,6 +31,19 @@ static struct request *enqueue(struct model *m, struct vcpu *v, unsigned int kin
 	return r;
 }
 
+/* A request that the CPU needs the data of. */
+static struct request *demand(struct model *m, struct vcpu *v)
+{
+	struct request *r = enqueue(m, v, REQUEST_DEMAND);
+
+	r->after = v->after;
+	v->demands++;
+	v->queued_demand++;
+	v->left -= v->latency >> 4;
+	v->mark = v->left;
+	return r;
+}
+
 static void write_back(struct model *m, struct vcpu *v, uint64_t entry)
 {
 	struct request *r = enqueue(m, v, REQUEST_WRITEBACK);
@@ -80,7 +93,7 @@ static unsigned int concerns_others(uint64_t entry, bool store)
  * @m:		the model
  * @v:		the CPU
  * @vaddr:	virtual address
- * @paddr:	physical address
+ * @paddr:	physical address, in the guest
  * @store:	it is a store
  * @ip:		address of the instruction
  *
@@ -89,13 +102,19 @@ static unsigned int concerns_others(uint64_t entry, bool store)
 void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t paddr,
 		  bool store, uint64_t ip)
 {
-	uint64_t line = paddr >> m->map.line_shift, victim, victim2 = 0, *entry;
+	uint64_t host = backing_host(&m->backing, paddr);
+	uint64_t line = host >> m->map.line_shift, victim, victim2 = 0, *entry;
 	unsigned int flags = store ? SIM_SAMPLE_STORE : 0, want, index, level = 1;
 	struct request *r;
 
 	v->count[SIM_ACCESSES]++;
 	v->count[SIM_STORES] += store;
 	v->left -= m->l1_cost;
+	if (__builtin_expect(vaddr - m->uncached < m->uncached_bytes, 0)) {
+		flags |= SIM_SAMPLE_UNCACHED;
+		describe(demand(m, v), vaddr, host, ip, flags, 0);
+		return;
+	}
 	want = sampled(v, SIM_ACCESSES);
 	if (store)
 		want |= sampled(v, SIM_STORES);
@@ -132,13 +151,7 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 		}
 	}
 	if (!entry) {
-		r = enqueue(m, v, REQUEST_DEMAND);
-		describe(r, vaddr, paddr, ip, flags, want);
-		r->after = v->after;
-		v->demands++;
-		v->queued_demand++;
-		v->left -= v->latency >> 4;
-		v->mark = v->left;
+		describe(demand(m, v), vaddr, host, ip, flags, want);
 		want = 0;
 	}
 	if (victim & LINE_DIRTY)
@@ -148,7 +161,7 @@ void model_access(struct model *m, struct vcpu *v, uint64_t vaddr, uint64_t padd
 hit:
 	if (__builtin_expect(want, 0)) {
 		r = enqueue(m, v, want & CONCERNS_OTHERS ? REQUEST_TOUCH : REQUEST_SAMPLE);
-		describe(r, vaddr, paddr, ip, flags | level, want);
+		describe(r, vaddr, host, ip, flags | level, want);
 		r->after = v->after;
 		if (want & CONCERNS_OTHERS) {
 			v->demands++;

@@ -93,6 +93,7 @@ static inline unsigned int address_channel(const struct address_map *a, uint64_t
 {
 	const struct machine *m = a->machine;
 
+	address += m->dram_offset;
 	if (m->dram_table.len)
 		return turn(&m->dram_table, m->dram_granule, address);
 	return parities(&m->dram_channels, address);
@@ -102,11 +103,12 @@ static inline unsigned int address_channel(const struct address_map *a, uint64_t
 static inline unsigned int address_bank(const struct address_map *a, uint64_t address)
 {
 	const struct machine *m = a->machine;
-	unsigned int bank = turn(&m->dram_bank_table, m->dram_bank_granule, address) +
-		turn(&m->dram_rank_table, m->dram_rank_granule, address) * a->table_banks;
+	uint64_t moved = address + m->dram_offset;
+	unsigned int bank = turn(&m->dram_bank_table, m->dram_bank_granule, moved) +
+		turn(&m->dram_rank_table, m->dram_rank_granule, moved) * a->table_banks;
 
 	return address_channel(a, address) * a->channel_banks +
-	       (bank << m->dram_banks.nr | parities(&m->dram_banks, address));
+	       (bank << m->dram_banks.nr | parities(&m->dram_banks, moved));
 }
 
 static inline unsigned int bank_channel(const struct address_map *a, unsigned int bank)
@@ -116,7 +118,7 @@ static inline unsigned int bank_channel(const struct address_map *a, unsigned in
 
 static inline uint64_t address_row(const struct address_map *a, uint64_t address)
 {
-	return address / a->machine->dram_row;
+	return (address + a->machine->dram_offset) / a->machine->dram_row;
 }
 
 #endif

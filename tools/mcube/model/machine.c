@@ -64,12 +64,15 @@ static const struct key {
 	KEY("dram.bank_granule", NUMBER, dram_bank_granule),
 	KEY("dram.rank_table", TABLE, dram_rank_table),
 	KEY("dram.rank_granule", NUMBER, dram_rank_granule),
+	KEY("dram.offset", NUMBER, dram_offset),
 	KEY("dram.row", NUMBER, dram_row),
 	KEY("dram.base", NUMBER, dram_base),
 	KEY("dram.cas", NUMBER, dram_cas),
 	KEY("dram.rcd", NUMBER, dram_rcd),
 	KEY("dram.rp", NUMBER, dram_rp),
 	KEY("dram.burst", NUMBER, dram_burst),
+	KEY("backing", NUMBER, backing),
+	KEY("backing.seed", NUMBER, backing_seed),
 	KEY("color_map", TEXT, color_map),
 	KEY("bank_map", TEXT, bank_map),
 #undef KEY
@@ -299,6 +302,8 @@ const char *machine_check(struct machine *m)
 		return "dram.bank_granule and dram.rank_granule: at least a page";
 	if (m->dram_row < m->line)
 		return "dram.row: at least a line";
+	if (m->backing && (!power_of_two(m->backing) || m->backing < PAGE || m->backing > 1u << 30))
+		return "backing: 0, or a power of two from 4K to 1G";
 	if (m->quantum < 100)
 		return "quantum: at least 100 cycles";
 	if (!m->instruction || !m->mhz)

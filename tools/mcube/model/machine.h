@@ -94,12 +94,16 @@ struct table {
  * @dram_granule: bytes of a granule of @dram_table
  * @dram_bank_granule: bytes of a granule of @dram_bank_table
  * @dram_rank_granule: bytes of a granule of @dram_rank_table
+ * @dram_offset: bytes that the controller adds to an address first
  * @dram_row:	bytes of address space that hold a row of every bank
  * @dram_base:	cycles between the last level and the memory chips, both ways
  * @dram_cas:	cycles from the column command to the data
  * @dram_rcd:	cycles to open a row
  * @dram_rp:	cycles to close a row
  * @dram_burst:	cycles that a line occupies the data bus of a channel
+ * @backing:	bytes of the host's pages that back the guest in shuffled order; 0: the host's
+ *		addresses are the guest's
+ * @backing_seed: seed of that order
  * @color_map:	color map for the guest kernel, in the syntax of map/color_map
  * @bank_map:	bank map for the guest kernel, in the syntax of map/bank_map
  */
@@ -130,12 +134,15 @@ struct machine {
 	uint64_t dram_granule;
 	uint64_t dram_bank_granule;
 	uint64_t dram_rank_granule;
+	uint64_t dram_offset;
 	uint64_t dram_row;
 	uint64_t dram_base;
 	uint64_t dram_cas;
 	uint64_t dram_rcd;
 	uint64_t dram_rp;
 	uint64_t dram_burst;
+	uint64_t backing;
+	uint64_t backing_seed;
 	char color_map[MAP_TEXT];
 	char bank_map[MAP_TEXT];
 };

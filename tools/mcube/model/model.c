@@ -45,6 +45,8 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 	m->coherence_cost = machine->coherence ?
 		beyond(machine->coherence, machine->hidden) - m->l1_cost - m->l2_cost : 0;
 	m->llc_cost = beyond(machine->llc.latency, machine->hidden) - m->l1_cost - m->l2_cost;
+	if (!backing_init(&m->backing, machine->backing, machine->backing_seed))
+		return false;
 	if (!cache_init(&m->llc, &m->machine.llc))
 		return false;
 	if (machine->coherence && !coherence_init(m))
@@ -54,6 +56,7 @@ bool model_init(struct model *m, const struct machine *machine, unsigned int ncp
 
 		v->index = i;
 		v->idle = true;
+		v->backing = &m->backing;
 		v->latency = machine->llc.latency << 4;
 		v->shared = (void *)((char *)shared + SIM_CPU_OFFSET + i * SIM_CPU_STRIDE);
 		v->ring = (void *)((char *)shared + SIM_RING_OFFSET);
@@ -121,6 +124,7 @@ bool model_mark_pages(struct model *m)
 void model_free(struct model *m)
 {
 	pages_free(&m->pages);
+	backing_free(&m->backing);
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		free(m->vcpu[i].queue);
 		free(m->vcpu[i].flight);

@@ -88,12 +88,17 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 					   const struct qemu_plugin_info *info, int argc,
 					   char **argv);
 
+#pragma weak qemu_plugin_num_vcpus
+#pragma weak cpu_exit
+#pragma weak qemu_get_cpu
+#pragma weak qemu_plugin_disable_mem_helpers
+
 /* Versions above 1 alone have this function. */
-int qemu_plugin_num_vcpus(void) __attribute__((weak));
+int qemu_plugin_num_vcpus(void);
 
 /* Not part of the interface. The last one is in QEMU 7.2, which needs it, and not in 10. */
-void cpu_exit(void *cpu) __attribute__((weak));
-void *qemu_get_cpu(int index) __attribute__((weak));
-void qemu_plugin_disable_mem_helpers(void *cpu) __attribute__((weak));
+void cpu_exit(void *cpu);
+void *qemu_get_cpu(int index);
+void qemu_plugin_disable_mem_helpers(void *cpu);
 
 #endif

@@ -87,15 +87,22 @@ static void resume(struct model *m, struct vcpu *v)
 	}
 }
 
-/* Copy the counters to the guest's memory, and read its samplers. */
+/* Copy the counters to the guest's memory, and read what it has set. */
 static void publish(struct model *m)
 {
+	const struct sim_header *h = m->header;
+	bool changed = h->uncached != m->uncached || h->uncached_bytes != m->uncached_bytes;
+
+	m->uncached = h->uncached;
+	m->uncached_bytes = h->uncached_bytes;
 	for (unsigned int i = 0; i < m->ncpus; i++) {
 		struct vcpu *v = &m->vcpu[i];
 
 		for (unsigned int e = 0; e < SIM_NR_EVENTS; e++)
 			__atomic_store_n(&v->shared->count[e], v->count[e], __ATOMIC_RELAXED);
 		samplers_refresh(v);
+		if (changed)
+			vcpu_forget(v);
 	}
 }
 

@@ -101,8 +101,9 @@ void sample_write(struct vcpu *v, const struct request *r, unsigned int want,
 			continue;
 		}
 		v->ring[head % SIM_RING_SIZE] = (struct sim_sample){
-			.vaddr = r->vaddr, .paddr = r->paddr, .ip = r->ip, .time = time,
-			.latency = latency, .flags = (r->flags & SIM_SAMPLE_STORE) | flags,
+			.vaddr = r->vaddr, .paddr = backing_guest(v->backing, r->paddr),
+			.ip = r->ip, .time = time, .latency = latency,
+			.flags = (r->flags & SIM_SAMPLE_STORE) | flags,
 			.sampler = i, .owner = r->owner,
 		};
 		__atomic_store_n(&c->head, head + 1, __ATOMIC_RELEASE);

@@ -8,6 +8,7 @@
 
 #include "../../../drivers/mcube/sim/shm.h"
 #include "address.h"
+#include "backing.h"
 #include "cache.h"
 #include "dram.h"
 #include "pages.h"
@@ -27,12 +28,12 @@ enum request_kind {
 
 /**
  * struct request - a request of a CPU to the shared levels
- * @paddr:	physical address of the data
+ * @paddr:	physical address of the data, in the host
  * @vaddr:	virtual address of the data
  * @ip:		address of the instruction
  * @gap:	busy cycles of the CPU since its previous request was served
  * @kind:	enum request_kind
- * @flags:	SIM_SAMPLE_STORE, and for REQUEST_SAMPLE and REQUEST_TOUCH the level
+ * @flags:	SIM_SAMPLE_STORE and _UNCACHED, and for REQUEST_SAMPLE and REQUEST_TOUCH the level
  * @want:	samplers that chose this access, a bit for each
  * @owner:	owner that the request is charged to
  * @position:	instructions that the CPU had executed
@@ -131,6 +132,7 @@ struct stream {
  * @by_event:	samplers that count an event, a bit for each
  * @sampled:	a sampler counts every access or every store
  * @index:	number of the CPU
+ * @backing:	of the model
  * @shared:	counters and samplers in the guest's memory
  * @ring:	samples in the guest's memory
  * @queue:	requests not yet served
@@ -168,6 +170,7 @@ struct vcpu {
 	uint8_t by_event[SIM_NR_EVENTS];
 	bool sampled;
 	unsigned int index;
+	const struct backing *backing;
 	struct sim_cpu *shared;
 	struct sim_sample *ring;
 
@@ -221,6 +224,7 @@ struct directory {
  * @l2_cost:	further cycles of a hit in the second level
  * @llc_cost:	further cycles of a hit in the last level
  * @coherence_cost: further cycles of a line that another CPU gives up
+ * @backing:	host addresses of the guest's memory
  * @llc:	last level, all slices
  * @dram:	memory behind the last level
  * @directory:	which private levels hold which lines
@@ -229,6 +233,8 @@ struct directory {
  * @dispatch:	number of the current dispatch
  * @running:	the CPU that was dispatched last, NULL if it has halted since
  * @header:	parameters, control and global counters in the guest's memory
+ * @uncached:	virtual address from which accesses go past the caches
+ * @uncached_bytes: bytes from there on
  * @pages:	counts by page frame, if they were asked for
  */
 struct model {
@@ -240,6 +246,7 @@ struct model {
 	unsigned int l2_cost;
 	unsigned int llc_cost;
 	unsigned int coherence_cost;
+	struct backing backing;
 	struct cache llc;
 	struct dram dram;
 	struct directory directory;
@@ -248,6 +255,8 @@ struct model {
 	uint64_t dispatch;
 	struct vcpu *running;
 	struct sim_header *header;
+	uint64_t uncached;
+	uint64_t uncached_bytes;
 	struct pages pages;
 };
 

@@ -267,7 +267,7 @@ static ALWAYS_INLINE bool refer(struct model *m, struct vcpu *v, struct request 
 	r->want |= sampled(v, SIM_LLC_REFS);
 	hit = cache_lookup(&m->llc, index, r->paddr >> m->map.line_shift) || elsewhere;
 	if (m->pages.count)
-		pages_count(&m->pages, r->paddr, hit);
+		pages_count(&m->pages, backing_guest(&m->backing, r->paddr), hit);
 	return hit;
 }
 
@@ -298,6 +298,15 @@ static __attribute__((noinline)) bool await(struct model *m, struct vcpu *v,
 	return false;
 }
 
+/* A CPU that waits for each demand request stops until DRAM answers. */
+static ALWAYS_INLINE void wait_for_dram(struct vcpu *v, const struct request *r)
+{
+	if (v->flight)
+		return;
+	v->waiting = *r;
+	v->blocked = true;
+}
+
 /*
  * A request looks its line up in the last level, at the time @looked_up, and goes on to
  * DRAM on a miss, with @tag. Returns whether it is known when the data arrive.
@@ -305,18 +314,24 @@ static __attribute__((noinline)) bool await(struct model *m, struct vcpu *v,
 static ALWAYS_INLINE bool look_up(struct model *m, struct vcpu *v, struct request *r,
 				  uint64_t looked_up, uint32_t tag, struct answer *a)
 {
-	unsigned int index = address_index(&m->map, r->paddr);
-	bool hit = refer(m, v, r, index, false), known = hit;
+	unsigned int index;
+	bool hit, known;
+
+	if (__builtin_expect(r->flags & SIM_SAMPLE_UNCACHED, 0)) {
+		wait_for_dram(v, r);
+		read_or_write(m, v, r->paddr, looked_up, true, tag, 0);
+		return false;
+	}
+	index = address_index(&m->map, r->paddr);
+	hit = refer(m, v, r, index, false);
+	known = hit;
 
 	if (!hit) {
 		v->count[SIM_LLC_MISSES]++;
 		m->header->color[address_color(&m->map, r->paddr)].misses++;
 		m->header->owner[r->owner].misses++;
 		r->want |= sampled(v, SIM_LLC_MISSES);
-		if (!v->flight) {
-			v->waiting = *r;
-			v->blocked = true;
-		}
+		wait_for_dram(v, r);
 		fetch(m, v, r->paddr, looked_up, true, tag);
 		fill(m, v, index, r->paddr, r->owner, looked_up);
 	} else if (__builtin_expect(!!v->arriving, 0)) {
@@ -372,7 +387,7 @@ static __attribute__((noinline)) bool serve(struct model *m, struct vcpu *v,
 
 	*a = (struct answer){ .cycles = m->llc_cost, .latency = m->machine.llc.latency,
 			      .level = 3 };
-	if (!coherent(m))
+	if (!coherent(m) || r->flags & SIM_SAMPLE_UNCACHED)
 		return look_up(m, v, r, time + m->llc_cost, tag, a);
 	index = address_index(&m->map, r->paddr);
 	switch (coherence_serve(m, v, r)) {

@@ -63,6 +63,61 @@ TEST(rows)
 	rig_free(r);
 }
 
+/* Accesses to an uncached range find nothing in the caches and leave nothing there. */
+TEST(uncached)
+{
+	struct rig *r = rig_load_with(1, "small", "dram.rp", "100", NULL);
+	struct sim_header *h = r->shared;
+	u64 before;
+
+	rig_load_line(r, 1000);
+	rig_load_line(r, 2000);
+	h->uncached = 1000 * LINE | 1ull << 47;
+	h->uncached_bytes = LINE;
+	before = rig_count(r, 0, SIM_DRAM_ACCESSES);
+	for (unsigned int i = 0; i < 50; i++) {
+		rig_load_line(r, 1000);
+		rig_load_line(r, 2000);
+		rig_load_line(r, 1001);
+	}
+	/* All loads of line 1000, and the first of line 1001. */
+	EXPECT_EQ(rig_count(r, 0, SIM_DRAM_ACCESSES) - before, 51);
+	EXPECT_EQ(rig_count(r, 0, SIM_LLC_MISSES), 3);
+	before = rig_count(r, 0, SIM_CYCLES);
+	rig_load_line(r, 1000);
+	EXPECT_GT(rig_count(r, 0, SIM_CYCLES) - before, r->model.machine.dram_cas);
+	h->uncached_bytes = 0;
+	rig_count(r, 0, SIM_CYCLES);
+	rig_load_line(r, 1000);
+	before = rig_count(r, 0, SIM_DRAM_ACCESSES);
+	rig_load_line(r, 1000);
+	EXPECT_EQ(rig_count(r, 0, SIM_DRAM_ACCESSES), before);
+	rig_free(r);
+}
+
+/* The same with CPUs that overlap their misses and are kept coherent. */
+TEST(uncached_with_overlap)
+{
+	struct rig *r = rig_load_with(2, "small", "cpu.misses", "8", "coherence.latency", "90",
+				      NULL);
+	struct sim_header *h = r->shared;
+	u64 cycles;
+
+	h->uncached = 1ull << 47;
+	h->uncached_bytes = 1 << 20;
+	rig_count(r, 0, SIM_CYCLES);
+	for (unsigned int i = 0; i < 100; i++)
+		rig_access(r, i % 2, i % 4 * LINE, false, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		cycles = rig_count(r, i, SIM_CYCLES);
+		EXPECT_EQ(rig_count(r, i, SIM_DRAM_ACCESSES), 50);
+		EXPECT_EQ(rig_count(r, i, SIM_LLC_REFS), 0);
+		EXPECT_EQ(rig_count(r, i, SIM_COHERENCE_MISSES), 0);
+		EXPECT_GT(cycles, 0);
+	}
+	rig_free(r);
+}
+
 /*
  * Two CPUs, each with a row of its own. The emulator runs one CPU for a long time, then
  * the other. Only the weave makes their requests meet.
