@@ -17,7 +17,7 @@ export PATH := /usr/bin:$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help deps tree refresh overlay-check build demo test test-debug check stress repeat \
 	lint off-check branch series series-check bisect mm-selftests bench results shell \
-	deb deb-test fresh clean
+	deb deb-test fresh metal-report clean
 # One job at a time: each step does its own work in parallel.
 .NOTPARALLEL:
 
@@ -77,6 +77,12 @@ bench: $(addprefix bench-,$(BENCHES)) ## run all benchmarks
 bench-ubm: tree ## policies on traces of references, without a kernel (TRACES=DIR)
 	@tools/mcube/bench/ubm.py $(if $(TRACES),--traces "$(TRACES)") $(ARGS)
 
+bench-estimate: deps ## what placement would save on this machine, without a kernel (MACHINE=)
+	@tools/mcube/bench/estimate.py $(ARGS)
+
+bench-verify: tree ## is 'mcube map verify' right in guests? on the model alone, or with ARGS=--qemu
+	@tools/mcube/bench/verify.py $(ARGS)
+
 bench-m3-starts: deps ## Figures 6 and 7 of the M3 paper on the model alone, without a kernel
 	@tools/mcube/bench/m3-starts.py $(ARGS)
 
@@ -129,6 +135,10 @@ deb-test: ## install these in a Debian and boot it in QEMU, an hour (RELEASE=tri
 
 fresh: ## run a command of this clone in a fresh Debian 12 (CMD="make test"; RELEASE=trixie: 13)
 	@RELEASE=$(RELEASE) $(DEV)/fresh.sh $(or $(CMD),make test)
+
+metal-report: ## on an mcube kernel: measure all that it does, write one file to send (ARGS=)
+	@tools/mcube/mcube report $(if $(wildcard $(BUILD)/kselftest/run_kselftest.sh),\
+		--kselftests $(BUILD)/kselftest) $(ARGS)
 
 deps: ## install missing packages (apt, needs root)
 	@$(DEV)/deps.sh

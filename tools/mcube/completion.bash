@@ -27,10 +27,10 @@ _mcube()
 	local command=${COMP_WORDS[1]} words=
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words="check status apply off map pages rocs ubm setcache record replay corun --help --version"
+		words="check status apply off map pages rocs ubm setcache record replay estimate report corun --help --version"
 	else
 		case $command:$prev in
-		*:--png|*:--plot) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+		*:--png|*:--plot|*:--paper|*:--from|*:--save|report:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		record:-o|record:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		*:--only) words="anon file" ;;
 		replay:--policy) words="lru mglru ubm ubm-mglru" ;;
@@ -42,7 +42,7 @@ _mcube()
 		rocs:--cgroup|ubm:--cgroup|record:--cgroup|record:--on|replay:--dir)
 			mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
 		corun:--profile) words="off $(_mcube_profiles)" ;;
-		*:--mapping|*:--explain|*:--color*|*:--bank*|corun:--victim|corun:--with|\
+		*:--mapping|*:--explain|*:--color|*:--color-map|*:--bank*|*:--cache|estimate:--repeat|corun:--victim|corun:--with|\
 		corun:--repeat|corun:--cpus|corun:--before|corun:--events|rocs:--watch|*:--interval|setcache:--size|*:--seconds|record:--buffer|\
 		replay:--memory|replay:--repeat) return ;;
 		*)
@@ -50,7 +50,12 @@ _mcube()
 			case $command in
 			apply) words+=" --list --boot --dry-run $(_mcube_profiles)" ;;
 			off) words+=" --dry-run" ;;
-			map) words+=" show set --color --bank --explain --color-map --bank-map" ;;
+			map)
+				words+=" show set verify probe known --color --bank --explain"
+				words+=" --color-map --bank-map --colors --cache --paper --module"
+				words+=" --core --from --save --mib"
+				;;
+			estimate) words+=" --repeat --cache --png" ;;
 			pages)
 				words+=" --only --mapping --png --color-map --bank-map"
 				words+=" $(cd /proc && echo [0-9]*)"
@@ -75,6 +80,7 @@ _mcube()
 				words+=" --dir --memory --policy --repeat --no-readahead"
 				words+=" --keep $(compgen -f -- "$cur")"
 				;;
+			report) words+=" --output --quick --dir --kselftests --list" ;;
 			corun)
 				words+=" --victim --with --profile --repeat --cpus --before"
 				words+=" --events --png"

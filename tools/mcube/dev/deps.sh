@@ -77,7 +77,7 @@ fi
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
 		echo "error: apt-get could not install: ${missing[*]}" >&2
-		echo "what to do: see the message above; apt needs the main section of Debian 12 or 13" >&2
+		echo "what to do: see the message above; apt needs Debian's main section" >&2
 		exit 1
 	fi
 fi

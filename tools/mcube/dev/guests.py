@@ -85,10 +85,11 @@ def boot():
 def kunit():
     """KUnit suites, built in and of the modules, parsed from the log of the kernel."""
     guest = Guest(image(), kunit=True, append="kunit.filter_glob=mcube*")
-    for room in ("rocs", "setcache"):
+    rooms = ("rocs", "setcache", "probe")
+    for room in rooms:
         module(guest.root, room)
-    result = guest.run("insmod /lib/modules/mcube_rocs.ko\n"
-                       "insmod /lib/modules/mcube_setcache.ko\n", "kunit", timeout=600)
+    result = guest.run("".join(f"insmod /lib/modules/mcube_{room}.ko\n" for room in rooms),
+                       "kunit", timeout=600)
     log = result.console.read_text("utf-8")
     at = log.find("KTAP version")
     results = ktap.parse(log[max(at, 0):] if at >= 0 else "", "KUnit")
@@ -122,7 +123,7 @@ def command(name="command", **machine):
                   **(machine or {"smp": 4, "mem": "2G", "nodes": 2,
                                  "drives": [disk(name, mebi=128)]}))
     install_command(guest.root)
-    for room in ("rocs", "setcache"):
+    for room in ("rocs", "setcache", "probe"):
         module(guest.root, room)
     result = guest.run(ROOT / "tools/mcube/tests/guest.sh", name, timeout=900)
     return outcome(name, result)

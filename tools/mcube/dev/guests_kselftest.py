@@ -93,6 +93,8 @@ DISKS = re.compile(r"(srm|ubm|setcache)_(?!input)|alloc_(toggle|mobility)|rocs_m
 ROCS = re.compile(r"rocs_|mcube_fuzz")
 # These load the module mcube_setcache.
 SETCACHE = re.compile(r"setcache_|mcube_fuzz")
+# These load the module mcube_probe.
+PROBE = re.compile(r"probe_")
 # These load other modules of the kernel.
 MODULES = {
     "setcache_block": ("fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"),
@@ -219,6 +221,8 @@ class Job:
             guests.module(guest.root, "rocs", flavor)
         if any(SETCACHE.match(t) for t in self.cases):
             guests.module(guest.root, "setcache", flavor)
+        if any(PROBE.match(t) for t in self.cases):
+            guests.module(guest.root, "probe", flavor)
         for path in (p for t in self.cases for p in MODULES.get(t, ())):
             guest.root.file(BUILD / flavor / path, f"lib/modules/{Path(path).name}")
         given = {k: v for k, v in os.environ.items()

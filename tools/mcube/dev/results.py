@@ -19,6 +19,7 @@ import re
 import statistics
 
 from lib import ui
+from lib.real import estimate, verify
 from lib.rst import pairs, plain, table
 from lib.ui import BUILD, ROOT, Failure, say
 
@@ -572,6 +573,8 @@ SECTIONS = {
     "irqsoff": ("Sections with interrupts off", "make bench-irqsoff", irqsoff),
     "demo": ("The demo", "make demo", demo),
     "model": ("The modelled machine", "make bench-model", model),
+    "verify": ("Color maps in guests", "make bench-verify", verify),
+    "estimate": ("Placement on a real machine", "make bench-estimate", estimate),
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
     "m3-starts": ("M3's Figures 6 and 7", "make bench-m3-starts", m3_starts),
     "srm": ("SRM-buffer on modelled machines", "make bench-srm", srm),

@@ -15,6 +15,9 @@ One module per subcommand on top of a few that know one thing each:
          |           |          |
          +-----------+----------+- refs, trace, tracefs, inodes, cgroup, replay, debugfs
     cmd_rocs  cmd_setcache      modules: module, debugfs
+    cmd_map  cmd_estimate     timing: map_verify, probe (mcube-probe, in C)
+    cmd_map    known, dimms (published maps), paper, offsets (Figure 4 of the M3 paper)
+    cmd_report                  all of it as one file: report, loads
     host       files of /sys and /proc, the kernel's log
     term       tables, heat lines, errors with advice
 

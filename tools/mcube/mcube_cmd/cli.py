@@ -5,8 +5,8 @@ import argparse
 import os
 import sys
 
-from . import (cmd_apply, cmd_check, cmd_corun, cmd_map, cmd_pages, cmd_record, cmd_replay,
-               cmd_rocs, cmd_setcache, cmd_status, cmd_ubm)
+from . import (cmd_apply, cmd_check, cmd_corun, cmd_estimate, cmd_map, cmd_pages, cmd_record,
+               cmd_replay, cmd_report, cmd_rocs, cmd_setcache, cmd_status, cmd_ubm)
 from .term import Failure
 
 # The kernel whose interface the command knows.
@@ -25,6 +25,9 @@ COMMANDS = {
                  cmd_setcache.run),
     "record": (cmd_record.HELP, cmd_record.EXAMPLE, cmd_record.arguments, cmd_record.run),
     "replay": (cmd_replay.HELP, cmd_replay.EXAMPLE, cmd_replay.arguments, cmd_replay.run),
+    "estimate": (cmd_estimate.HELP, cmd_estimate.EXAMPLE, cmd_estimate.arguments,
+                 cmd_estimate.run),
+    "report": (cmd_report.HELP, cmd_report.EXAMPLE, cmd_report.arguments, cmd_report.run),
     "corun": (cmd_corun.HELP, cmd_corun.EXAMPLE, cmd_corun.arguments, cmd_corun.run),
 }
 

@@ -11,7 +11,8 @@ import os
 import platform
 import re
 
-from . import addrmap, cmd_map, events, host, machine, pagemap, perf, policy
+from . import (addrmap, cmd_map, events, host, machine, map_verify, pagemap, perf, policy,
+               probe)
 from .term import Failure, print_json, size
 
 HELP = "what this kernel and machine can do, what is missing, what to do next"
@@ -86,7 +87,7 @@ def rights():
         yield item("pagemap", "ok", "page frame numbers can be read")
 
 
-def hypervisor(counted):
+def hypervisor(counted, found):
     """Whether physical addresses are what they seem."""
     name = machine.hypervisor()
     if name is None:
@@ -99,10 +100,34 @@ def hypervisor(counted):
                    "it; placement can be looked at, its effect cannot be measured",
                    "for effects, run the emulator with the memory model")
     else:
-        yield item("hypervisor", "note", f"{name}: colors and banks hold as far as the host's "
-                   "pages behind this memory reach: 2 MiB pages keep address bits below 21, enough "
-                   "for colors of L2; 4 KiB pages keep none", "back this guest's memory by huge "
-                   "pages on the host, of 1 GiB for banks")
+        yield item("hypervisor", "note", f"{name}: colors and banks are those of the host's pages "
+                   "that back this memory; 2 MiB pages keep address bits below 21")
+        yield from in_guest(found)
+
+
+def in_guest(found):
+    """What timing says of the colors of L2 in this guest, and no more than that."""
+    cache = next((c for c in map_verify.caches() if c.level == 2), None)
+    if not cache:
+        return
+    got, then = None, "mcube map verify"
+    if probe.there():
+        try:
+            got = map_verify.verify_level(cache, found, map_verify.caches())
+        except Failure as e:
+            then = e.advice
+    if not got:
+        yield item("colors", "note", "whether they hold in this guest was not timed", then)
+    elif got["verdict"] == "holds":
+        yield item("colors", "ok", f"timed: {got['colors']} colors of L2 hold "
+                   f"({map_verify.share(got)}); {map_verify.figures(got)}")
+    elif got["verdict"] == "does not hold":
+        yield item("colors", "note", f"timed: colors of L2 do not hold here "
+                   f"({map_verify.share(got)}): {got['why']}; {map_verify.figures(got)}",
+                   "have the host back this guest by huge pages; then mcube map verify")
+    else:
+        yield item("colors", "note", f"timed: whether colors of L2 hold here is not known: "
+                   f"{got['why']}", "mcube map verify, when the machine is quiet")
 
 
 def describe(cache):
@@ -272,7 +297,7 @@ def following():
 def collect():
     """All findings in order."""
     found, counted = addrmap.Map.of_kernel(), perf.find()
-    out = [*kernel(), *rights(), *hypervisor(counted), *caches(found), *maps(found),
+    out = [*kernel(), *rights(), *hypervisor(counted, found), *caches(found), *maps(found),
            *measuring(counted), *sampling(), *surroundings()]
     missing = [i for i in out if i["state"] == "missing"]
     return {"usable": not missing, "items": out,

@@ -1,28 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0
-"""mcube map: show, set and explain the address map."""
+"""mcube map: show, set and explain the address map; time the machine to verify or find it."""
 
-from . import addrmap, host, machine, policy
+from . import addrmap, host, known, machine, map_probe, map_verify, paper, policy
 from .addrmap import PAGE_SHIFT
 from .term import Failure, print_json, size
 
-HELP = "show, set or explain the address map"
+HELP = "show, set, explain, verify or find the address map"
 EXAMPLE = """examples:
   mcube map                               what is in force
   mcube map --explain 0x12345000          color and bank of an address, bit by bit
   mcube map set --color "0x1000 0x2000 0x4000 0x8000 0x10000"
   mcube map set --bank "0x24000 0x48000 0x90000 0x2000"
+  mcube map verify                        does it hold on this machine? seconds, any kernel
+  mcube map probe                         find the banks by timing
+  mcube map probe --colors                find the masks of the caches by timing
+  mcube map known                         published maps, and which may be this machine's
+  mcube map probe --paper banks.png       draw the cost of pairs over their distance
 """
 NAMES = {"color": "which cache sets it competes for", "bank": "which DRAM bank it lies in"}
 
 
 def arguments(parser):
     """Options."""
-    parser.add_argument("action", nargs="?", choices=["show", "set"], default="show")
+    parser.add_argument("action", nargs="?", default="show",
+                        choices=["show", "set", "verify", "probe", "known"])
     parser.add_argument("--color", metavar="MAP", help="set: masks, tables or none")
     parser.add_argument("--bank", metavar="MAP", help="set: masks, tables or none")
     parser.add_argument("--explain", metavar="PHYS", action="append", default=[],
                         help="color and bank of a physical address (hexadecimal with 0x)")
+    parser.add_argument("--colors", action="store_true", help="probe: the masks of the caches")
+    map_verify.arguments(parser)
+    map_probe.arguments(parser)
     addrmap.arguments(parser)
+    paper.arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -128,8 +138,27 @@ def set_map(args):
     return 0
 
 
+def timing(args):
+    """mcube map verify and probe."""
+    if any((args.explain, args.color, args.bank, args.color_map, args.bank_map)) or \
+            (args.colors and args.action == "verify"):
+        raise Failure(f"'{args.action}' takes --cache"
+                      + (", --colors" if args.action == "probe" else "") + " and --json only",
+                      "see 'mcube map --help'")
+    if args.action == "probe" and not args.colors:
+        return map_probe.run(args)
+    return map_verify.run(args, args.action == "probe")
+
+
 def run(args):
     """mcube map."""
+    if paper.given(args):
+        return paper.run(args)
+    if args.action in ("verify", "probe"):
+        return timing(args)
+    if args.cache or args.colors:
+        raise Failure("--cache and --colors belong to 'verify' and 'probe'",
+                      "write 'mcube map verify' or 'mcube map probe --colors'")
     if args.action == "set":
         if args.explain or args.color_map or args.bank_map:
             raise Failure("'set' takes --color and --bank only", "see 'mcube map --help'")
@@ -140,6 +169,10 @@ def run(args):
     if args.color is not None or args.bank is not None:
         raise Failure("--color and --bank belong to 'set'",
                       "write 'mcube map set --color MAP', or --color-map to try a map out")
+    if args.action == "known":
+        data = known.survey()
+        print_json(data) if args.json else known.show(data)
+        return 0
     found = addrmap.Map.of_args(args)
     rows = [explain(found, address(x)) for x in args.explain]
     if args.json:

@@ -111,6 +111,41 @@ def caches():
     return [], "none"
 
 
+# Sets of a slice of the last level, by model of Intel's family 6: 1024 of clients, else 2048.
+SLICED_2048 = (0x2a, 0x2d, 0x3a, 0x3e, 0x3c, 0x45, 0x46, 0x3f, 0x3d, 0x47, 0x4f, 0x56, 0x55, 0x6a,
+               0x6c, 0x8f, 0xcf, 0xad, 0xae)
+SLICED_1024 = (0x4e, 0x5e, 0x8e, 0x9e, 0xa5, 0xa6)
+
+
+def slice_sets():
+    """Sets of a slice of this CPU's last level; 0 if that is not known."""
+    info = cpuinfo()
+    if (info.get("vendor_id"), info.get("cpu family")) != ("GenuineIntel", "6"):
+        return 0
+    model = int(info.get("model", "0"))
+    return 2048 if model in SLICED_2048 else 1024 if model in SLICED_1024 else 0
+
+
+def index_masks(cache):
+    """(masks of the address bits from 12 up that should choose a cache's sets, '').
+
+    (None, why) where no rule says so. The rule is that of Documentation/mm/mcube/map.rst; where
+    sysfs tells no hash from plain bits, L2 is taken for plain: it is a guess to be tested.
+    """
+    sets = cache.sets
+    if cache.level > 2 and (cache.complex_index is not False or cache.sliced):
+        sets = slice_sets()
+        if not sets or cache.sets % sets:
+            return None, "how its sets are chosen is not documented for this CPU"
+    elif cache.complex_index:
+        return None, "a hash of the address chooses its sets"
+    if not cache.ways or not sets or sets & sets - 1 or cache.line & cache.line - 1:
+        return None, "its number of sets is no power of two"
+    top = (sets * cache.line * cache.partitions).bit_length() - 1
+    masks = [1 << bit for bit in range(PAGE_SHIFT, top)]
+    return (masks, "") if masks else (None, "all pages share its sets: there is one color")
+
+
 def cpuinfo():
     """First CPU's fields of /proc/cpuinfo."""
     out = {}

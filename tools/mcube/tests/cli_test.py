@@ -80,7 +80,7 @@ class Line(fake.Case):
                                  capture_output=True, check=True).stdout
             self.assertIn("m3-paper", got)
             for path in ("share/mcube/events/intel.conf", "share/man/man8/mcube.8",
-                         "share/bash-completion/completions/mcube"):
+                         "share/bash-completion/completions/mcube", "lib/mcube/mcube-probe"):
                 self.assertTrue(Path(tmp, "opt/x", path).is_file(), path)
             subprocess.run(["make", "-s", "-C", str(fake.TOOLS), "uninstall", f"DESTDIR={tmp}",
                             "PREFIX=/opt/x"], check=True, capture_output=True)

@@ -202,7 +202,8 @@ class Case(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="mcube-test-")
         self.addCleanup(folder.cleanup)
         self.root = Root(folder.name, mcube)
-        for patch in (mock.patch.dict(os.environ, {"MCUBE_ROOT": folder.name}),
+        for patch in (mock.patch.dict(os.environ, {"MCUBE_ROOT": folder.name,
+                                                   "MCUBE_PROBE": "/nowhere"}),
                       mock.patch.object(host, "write", self.root.write),
                       mock.patch.object(host, "is_root", lambda: True)):
             patch.start()

@@ -579,6 +579,52 @@ else
 	echo "ok $count record and replay # SKIP there is no disk"
 fi
 
+# published maps, the probe, the report
+
+run mcube map known --json
+holds "map known: an emulated CPU fits no map" 'len(d["maps"]) > 10
+	and not any(m["cpu"] for m in d["maps"]) and all(m["source"] for m in d["maps"])'
+if modules probe; then
+	run mcube map probe --module --mib 16 --save /tmp/pairs
+	says "map probe: an emulator does not obey" 1 "does not obey" "--core"
+	[ ! -e /tmp/pairs ] && rmmod mcube_probe
+	result "map probe: nothing is left open"
+fi
+
+# reported NAME PYTHON: the expression is true of the report
+reported()
+{
+	out=$(tar xzOf /tmp/report.tar.gz mcube-report/report.json)
+	status=$?
+	holds "$1" "$2"
+}
+
+run mcube apply m3-paper
+run mcube report --quick --output /tmp/report.tar.gz --dir /tmp --kselftests none
+says "report" 0 "check: ok" "status: ok" "report: /tmp/report.tar.gz"
+reported "report: what ran, and what an emulator refuses" '
+	(s := {x["name"]: x for x in d["steps"]}) and not d["not_run"] and not d["interrupted"]
+	and d["restored"] == "yes" and d["machine"]["mcube"]
+	and s["status"]["data"]["profiles"] == ["m3-paper"]
+	and s["corun m3"]["status"] == "refused" and "emulated" in s["corun m3"]["why"]
+	and all(x["status"] in ("ok", "refused") for x in d["steps"])'
+run mcube status
+says "report: the policy is as before" 0 "profile in force: m3-paper"
+rm /tmp/report.tar.gz
+mcube report --quick --output /tmp/report.tar.gz --dir /tmp --kselftests none >/tmp/said 2>&1 &
+pid=$!
+until grep -q 'check: ok' /tmp/said; do sleep 0.2; done
+kill -TERM $pid
+wait $pid
+status=$? out=$(cat /tmp/said)
+says "report: interrupted" 130 "report: /tmp/report.tar.gz"
+reported "report: what there was until then" 'd["interrupted"] and d["not_run"]
+	and d["steps"][0]["name"] == "check" and d["restored"] == "yes"'
+out=$(ls -d /tmp/mcube-report-* 2>&1)
+[[ $out == *"No such file"* ]]
+result "report: its files are gone"
+run mcube off
+
 # a normal user
 
 run user mcube check

@@ -37,7 +37,7 @@ next() {
 	exit 0
 }
 
-mcube_runs() {
+mcube_is_running() {
 	[[ $(uname -r) == *-mcube ]]
 }
 
@@ -83,7 +83,7 @@ remove() {
 say "stage $stage: $(uname -r), $(systemctl is-system-running)"
 case $stage in
 install)
-	check "the stock kernel runs" fails mcube_runs
+	check "the stock kernel runs" fails mcube_is_running
 	check "GRUB's menu is made" update-grub
 	check "the packages install" apt-get install -y --no-install-recommends /debs/*.deb
 	check "the service is off" fails systemctl is-enabled mcube.service
@@ -91,7 +91,7 @@ install)
 	next stock
 	;;
 stock)
-	check "the stock kernel is still the default" fails mcube_runs
+	check "the stock kernel is still the default" fails mcube_is_running
 	printf '[boot]\nprofile = m3\nbank_map = 0x24000 0x48000\n' >/etc/mcube/mcube.conf
 	check "the service can be enabled" systemctl enable mcube.service
 	echo GRUB_MCUBE_DEFAULT=true >>/etc/default/grub
@@ -99,7 +99,7 @@ stock)
 	next mcube
 	;;
 mcube)
-	check "the mcube kernel runs" mcube_runs
+	check "the mcube kernel runs" mcube_is_running
 	check "the service is up" service active
 	check "the policy is on" grep -qx 1 $sys/alloc/enabled
 	check "the map is as asked for" grep -q '0x24000' $sys/map/bank_map
@@ -120,7 +120,7 @@ mcube)
 	next gone
 	;;
 gone)
-	check "the stock kernel runs" fails mcube_runs
+	check "the stock kernel runs" fails mcube_is_running
 	check "no kernel of mcube is left" fails ls /boot/*-mcube
 	check "no entry of it is left" fails grep -q -e -mcube /boot/grub/grub.cfg
 	check "no settings are left" fails ls /etc/mcube /etc/default/grub.d/mcube-*

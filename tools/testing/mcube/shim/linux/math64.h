@@ -18,7 +18,7 @@ static inline u64 div_u64(u64 dividend, u32 divisor)
 
 static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
-	return (unsigned __int128)a * b >> shift;
+	return (__uint128_t)a * b >> shift;
 }
 
 static inline u64 div64_u64(u64 dividend, u64 divisor)

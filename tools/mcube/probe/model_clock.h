@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The clock of a modelled machine, from inside its guest.
+ */
+#ifndef MCUBE_PROBE_MODEL_CLOCK_H
+#define MCUBE_PROBE_MODEL_CLOCK_H
+
+#include <stddef.h>
+
+const char *model_clock_init(int cpu);
+void model_clock_uncached(const void *base, size_t bytes);
+
+#endif
