@@ -563,6 +563,17 @@ def stages(data):
                          "skipped": "skip"}))
 
 
+def bank_maps(data):
+    """make bench-map."""
+    return ("Simulated: the maps of modelled machines, found again by timing pairs of lines, or "
+            "refused. Rows\nwithout *guest* run the model's DRAM alone. *s*: modelled seconds.",
+            table(data["rows"], {
+                "machine": "name", "banks": lambda r: r["banks"] or "-", "outcome": "outcome",
+                "confidence": lambda r: f"{r['confidence']:.3f}", "pairs": "timed",
+                "s": lambda r: f"{r['simulated_seconds']:.2f}" if r["simulated_seconds"] else ""}),
+            pairs(plain(data["summary"] | data["parameters"])))
+
+
 # Section, named by its result file and by the part of the file that has its figures, if not all:
 # (title, command, function that gives blocks of RST)
 SECTIONS = {
@@ -573,6 +584,7 @@ SECTIONS = {
     "irqsoff": ("Sections with interrupts off", "make bench-irqsoff", irqsoff),
     "demo": ("The demo", "make demo", demo),
     "model": ("The modelled machine", "make bench-model", model),
+    "map": ("Bank maps by timing", "make bench-map", bank_maps),
     "verify": ("Color maps in guests", "make bench-verify", verify),
     "estimate": ("Placement on a real machine", "make bench-estimate", estimate),
     "m3": ("M3 on modelled machines", "make bench-m3", m3),
