@@ -78,6 +78,7 @@ def patterns():
 
     chase, line = (each(p, "cycles", "llc_misses") for p in ("chase", "line"))
     share, apart = (each(p, "coherence_misses", "accesses") for p in ("share", "apart"))
+    # How often two CPUs meet in a line depends on how the host runs them; that they meet does not.
     say(f"cycles for a miss: chase {chase:.0f}, line {line:.0f}; coherence misses for an "
         f"access: share {share:.2f}, apart {apart:.4f}")
     return [("model: a pointer chase gains nothing from overlap",
@@ -85,7 +86,7 @@ def patterns():
             ("model: a stream gains from overlap",
              "ok" if result.ok and 0 < line < chase / 4 else "not ok"),
             ("model: false sharing costs coherence misses",
-             "ok" if result.ok and share > 0.1 else "not ok"),
+             "ok" if result.ok and share > 10 * apart else "not ok"),
             ("model: lines of their own cost none",
              "ok" if result.ok and apart < 0.01 else "not ok"),
             guests.verdict("model-patterns", result)]

@@ -46,6 +46,8 @@ SPLAT = re.compile(
     r"Bad page (state|map)|corruption\b|ODEBUG:|unable to handle|double fault|"
     r"page_owner tracking data corrupt|sleeping function called|DEADLOCK")
 # A process that the OOM killer killed, other than tests, which raise their oom_score_adj.
+# Behind "Power down" the kernel stops its CPUs, and one that still runs may find work for another.
+STOPPED = re.compile(r"WARNING: .* native_smp_send_reschedule")
 KILLED = re.compile(r"Killed process (\d+ \([^)]*\)).* oom_score_adj:0$")
 # An emulated CPU that waits for the host misses the ticks by which the kernel checks at boot
 # that the timer interrupts, and the kernel panics. no_timer_check is for such machines.
@@ -74,7 +76,7 @@ class Result:
         self.status, self.output, self.splats, self.kills = None, "", [], []
         self.timed_out, self.seconds, self.boot_seconds = False, 0.0, None
         self.limit = 0.0
-        self.console, self.results = None, None
+        self.console, self.results, self.down = None, None, False
 
     @property
     def ok(self):
@@ -295,7 +297,10 @@ class Guest:
             result.boot_seconds = clock()
         elif m := re.search(r"mcube-guest: exit (\d+)", line):
             result.status = int(m[1])
-        elif SPLAT.search(line) and not (self.allow and self.allow.search(line)):
+        elif "reboot: Power down" in line:
+            result.down = True
+        elif SPLAT.search(line) and not (self.allow and self.allow.search(line)) and \
+                not (result.down and STOPPED.search(line)):
             result.splats.append(line.strip())
         elif m := KILLED.search(line):
             result.kills.append(m[1])
