@@ -15,14 +15,7 @@
 
 #include <stdlib.h>
 
-/* xorshift64*: any seed but 0 is a state. */
-static uint64_t next_random(uint64_t *x)
-{
-	*x ^= *x >> 12;
-	*x ^= *x << 25;
-	*x ^= *x >> 27;
-	return *x * 0x2545f4914f6cdd1dull;
-}
+#include "../probe/numbers.h"
 
 /**
  * backing_init - choose the frames of the host
@@ -51,7 +44,7 @@ bool backing_init(struct backing *b, uint64_t bytes, uint64_t seed)
 	for (uint64_t i = 0; i < b->frames; i++)
 		b->host[i] = i;
 	for (uint64_t i = b->frames - 1; i; i--) {
-		uint64_t k = next_random(&state) % (i + 1);
+		uint64_t k = xorshift64s(&state) % (i + 1);
 		uint32_t old = b->host[i];
 
 		b->host[i] = b->host[k];

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../probe/bank_text.h"
+#include "../probe/numbers.h"
 #include "model.h"
 
 #define REFRESH_US	7.8
@@ -57,10 +58,7 @@ static struct machine machine;
 
 static uint64_t next(struct simulated *s)
 {
-	s->rng ^= s->rng >> 12;
-	s->rng ^= s->rng << 25;
-	s->rng ^= s->rng >> 27;
-	return s->rng * 0x2545f4914f6cdd1dull >> 11;
+	return xorshift64s(&s->rng) >> 11;
 }
 
 static double share(struct simulated *s)
@@ -186,19 +184,11 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc || !sim.bytes || sim.bytes < sim.page)
 		return fail("give a machine description, and memory");
-	bad = machine_load(&machine, argv[optind++]);
-	for (; !*bad && optind < argc; optind++) {
-		char *value = strchr(argv[optind], '=');
-
-		if (!value)
-			return fail("KEY=VALUE was expected");
-		*value++ = 0;
-		bad = machine_set(&machine, argv[optind], value);
-	}
-	if (!*bad)
-		bad = machine_check(&machine);
+	bad = machine_arguments(&machine, argv, &optind, argc);
 	if (*bad)
 		return fail(bad);
+	if (optind < argc)
+		return fail("KEY=VALUE was expected");
 	address_init(&sim.map, &machine);
 	dram_init(&sim.dram, &sim.map);
 	sim.rng = seed * 0x632be59bd9b4e019ull | 1;

@@ -433,3 +433,24 @@ const char *machine_text(const struct machine *m, char *buf, size_t size)
 	}
 	return buf;
 }
+
+/**
+ * machine_arguments - read a description as a command line gives it: FILE.conf KEY=VALUE...
+ * @m:		the description, complete and checked
+ * @argv:	as of main()
+ * @at:		index of FILE.conf; set to the first argument that is no KEY=VALUE
+ * @argc:	as of main()
+ *
+ * Return: an empty string, or an error message in static memory.
+ */
+const char *machine_arguments(struct machine *m, char **argv, int *at, int argc)
+{
+	const char *bad = machine_load(m, argv[(*at)++]);
+	char *value;
+
+	for (; !*bad && *at < argc && (value = strchr(argv[*at], '=')); (*at)++) {
+		*value++ = 0;
+		bad = machine_set(m, argv[*at], value);
+	}
+	return *bad ? bad : machine_check(m);
+}

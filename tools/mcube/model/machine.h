@@ -150,6 +150,7 @@ struct machine {
 const char *machine_load(struct machine *m, const char *path);
 const char *machine_set(struct machine *m, const char *key, const char *value);
 const char *machine_check(struct machine *m);
+const char *machine_arguments(struct machine *m, char **argv, int *at, int argc);
 void machine_default(struct machine *m);
 unsigned int table_values(const struct table *t);
 const char *machine_text(const struct machine *m, char *buf, size_t size);

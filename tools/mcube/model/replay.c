@@ -95,23 +95,16 @@ int main(int argc, char **argv)
 	uint64_t lines = 0;
 	const char *bad;
 	char text[256];
+	int at = 1;
 	void *shared;
 
 	if (argc < 2)
 		return fail("usage: mcube-model-replay FILE.conf [KEY=VALUE...] <TRACE");
-	bad = machine_load(&machine, argv[1]);
-	for (int i = 2; i < argc && !*bad; i++) {
-		char *value = strchr(argv[i], '=');
-
-		if (!value)
-			return fail("an argument has no '='");
-		*value++ = 0;
-		bad = machine_set(&machine, argv[i], value);
-	}
-	if (!*bad)
-		bad = machine_check(&machine);
+	bad = machine_arguments(&machine, argv, &at, argc);
 	if (*bad)
 		return fail(bad);
+	if (at < argc)
+		return fail("an argument has no '='");
 	shared = calloc(1, SIM_SHM_SIZE);
 	if (!shared || !model_init(&model, &machine, 2, shared))
 		return fail("no memory for the model");

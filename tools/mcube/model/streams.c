@@ -105,15 +105,7 @@ int main(int argc, char **argv)
 	if (optind + 3 > argc)
 		return fail("usage: mcube-model-streams [-i N] [-w] FILE.conf [KEY=VALUE...] "
 			    "PAGES START...");
-	bad = machine_load(&machine, argv[optind++]);
-	for (; !*bad && optind < argc && strchr(argv[optind], '='); optind++) {
-		char *value = strchr(argv[optind], '=');
-
-		*value++ = 0;
-		bad = machine_set(&machine, argv[optind], value);
-	}
-	if (!*bad)
-		bad = machine_check(&machine);
+	bad = machine_arguments(&machine, argv, &optind, argc);
 	if (*bad)
 		return fail(bad);
 	pages = optind < argc ? number(argv[optind++], 1 << 20) : 0;

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numbers.h"
+
 #define RANDOM_PAIRS	8192u
 #define AGAIN		300u		/* pairs of each mode that are timed again */
 #define LEAST_LINES	1024u
@@ -39,24 +41,9 @@ struct probe {
 	double share;			/* of this step */
 };
 
-static uint64_t next(struct probe *p)
-{
-	p->rng ^= p->rng >> 12;
-	p->rng ^= p->rng << 25;
-	p->rng ^= p->rng >> 27;
-	return p->rng * 0x2545f4914f6cdd1dull;
-}
-
 static void pick(struct probe *p, unsigned int align, struct bank_line *l)
 {
-	p->m->pick(p->m->context, next(p) >> 8, align, l);
-}
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	p->m->pick(p->m->context, xorshift64s(&p->rng) >> 8, align, l);
 }
 
 /*
@@ -72,7 +59,7 @@ static double latency(struct probe *p, const struct bank_line *a, const struct b
 	p->m->once(p->m->context, a, b);
 	for (unsigned int i = 0; i < n; i++)
 		x[i] = p->m->once(p->m->context, a, b);
-	qsort(x, n, sizeof(*x), ascending);
+	qsort(x, n, sizeof(*x), by_double);
 	return x[n / 5];
 }
 
@@ -150,7 +137,7 @@ static const char *sets(struct probe *p, unsigned int align)
 		l->conflict = lines_conflict;
 		l->progress = advance;
 		l->context = p;
-		cluster(l, next(p));
+		cluster(l, xorshift64s(&p->rng));
 		if (l->why || l->nr >= LINES_PER_SET * l->nr_sets || l->nr == CLUSTER_MAX_LINES)
 			break;
 	}

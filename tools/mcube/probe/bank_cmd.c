@@ -42,31 +42,8 @@ static struct {
 	const char *bad;
 } options = { .mib = 1024, .pairs = PAIRS, .seed = 1, .cpu = -1 };
 
-/* Units of the memory by physical address. */
-static struct unit {
-	uint64_t physical;
-	uint64_t number;
-} *units;
-
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool sort_units(void)
-{
-	uint64_t nr = memory.bytes >> memory.shift;
-
-	units = malloc(nr * sizeof(*units));
-	if (!units)
-		return false;
-	for (uint64_t i = 0; i < nr; i++)
-		units[i] = (struct unit){ memory.unit[i], i };
-	qsort(units, nr, sizeof(*units), ascending);
-	return true;
-}
+/* Of the memory, by physical address. */
+static struct memory_unit *units;
 
 static void pick(void *context, uint64_t random, unsigned int align, struct bank_line *l)
 {
@@ -79,17 +56,12 @@ static void pick(void *context, uint64_t random, unsigned int align, struct bank
 
 static bool find(void *context, uint64_t physical, struct bank_line *l)
 {
-	uint64_t inside = physical & ((1ul << memory.shift) - 1);
-	struct unit key = { .physical = physical - inside };
-	const struct unit *u = bsearch(&key, units, memory.bytes >> memory.shift, sizeof(key),
-				       ascending);
+	const char *at = memory_find(&memory, units, memory.bytes >> memory.shift, physical);
 
 	(void)context;
-	if (!u)
-		return false;
 	l->physical = physical;
-	l->handle = (uintptr_t)memory.base + (u->number << memory.shift) + inside;
-	return true;
+	l->handle = (uintptr_t)at;
+	return at;
 }
 
 /* Load *@a, and then *@b, whose address waits for the first load. */
@@ -201,7 +173,8 @@ int probe_banks(int argc, char **argv)
 	if (!memory.physical)
 		return fail("run it as root", "physical addresses unknown: the kernel hides them from "
 			    "this user");
-	if (!sort_units())
+	units = memory_sort(&memory);
+	if (!units)
 		return fail("free some memory", "no memory");
 	if (options.model) {
 		bad = model_clock_init(sched_getcpu());

@@ -2,6 +2,8 @@
 /* Pointer chases; chase.h says what for. */
 #include "chase.h"
 
+#include "numbers.h"
+
 static uint64_t random_state = 88172645463325252ull;
 
 /** random_seed - begin another sequence of random numbers: @seed, not 0 */
@@ -10,13 +12,10 @@ void random_seed(uint64_t seed)
 	random_state = seed * 0x9e3779b97f4a7c15ull | 1;
 }
 
-/** random_u64 - Return: a random number, by xorshift64* (Marsaglia, 2003; Vigna, 2016) */
+/** random_u64 - Return: a random number */
 uint64_t random_u64(void)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 0x2545f4914f6cdd1dull;
+	return xorshift64s(&random_state);
 }
 
 /** random_below - Return: a random number below @n, which is below 2^32 */

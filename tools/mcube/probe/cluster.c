@@ -26,6 +26,8 @@
 
 #include <math.h>
 
+#include "numbers.h"
+
 #define LEAST_HIGH	8u		/* pairs in the upper mode */
 #define LEAST_GAP	.85
 #define MOST_SPREAD	.7		/* of the upper mode, of the distance of the modes */
@@ -33,13 +35,6 @@
 #define MOST_BANKS	300
 #define CHECKED		400u		/* pairs of each kind that are timed again */
 #define REPRESENTED	3u		/* lines that stand for a set */
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 static double at(const double *sorted, unsigned int nr, double q)
 {
@@ -102,7 +97,7 @@ void cluster_split(struct cluster_split *s, double *latency, unsigned int nr)
 	*s = (struct cluster_split){ .why = "too few pairs were timed" };
 	if (nr < 8 * LEAST_HIGH)
 		return;
-	qsort(latency, nr, sizeof(*latency), ascending);
+	qsort(latency, nr, sizeof(*latency), by_double);
 	s->why = "row-conflict timing is not bimodal";
 	s->low = at(latency, nr, .5);
 	s->high = at(latency, nr, .99);
@@ -155,10 +150,7 @@ void cluster_confirm(struct cluster_split *s, const double *low, unsigned int nr
 
 static uint64_t next(uint64_t *x)
 {
-	*x ^= *x >> 12;
-	*x ^= *x << 25;
-	*x ^= *x >> 27;
-	return *x * 0x2545f4914f6cdd1dull >> 16;
+	return xorshift64s(x) >> 16;
 }
 
 static bool timed(struct cluster_lines *l, unsigned int a, unsigned int b)

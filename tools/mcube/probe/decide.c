@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numbers.h"
+
 #define BETWEEN		.4	/* threshold, from the medians of what fits to what does not */
 #define SPREAD		.3	/* of draws that fit, at most, in gaps of these medians */
 #define WRONG_SIDE	.1	/* of draws that fit, at most; twice as many of the others */
@@ -23,13 +25,6 @@
 #define HALF		.5
 #define AGREE		.97	/* of all differences, with the masks found */
 #define UNCLEAR		.05	/* of all differences, at most */
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /**
  * quantile - a quantile of some numbers
@@ -44,7 +39,7 @@ double quantile(const double *x, size_t n, double q)
 	double sorted[MAX_DRAWS];
 
 	memcpy(sorted, x, n * sizeof(*x));
-	qsort(sorted, n, sizeof(*x), ascending);
+	qsort(sorted, n, sizeof(*x), by_double);
 	return sorted[(size_t)(q * (n - 1))];
 }
 

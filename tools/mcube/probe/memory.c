@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "numbers.h"
+
 #ifndef MAP_HUGE_SHIFT
 #define MAP_HUGE_SHIFT	26
 #endif
@@ -216,4 +218,40 @@ size_t memory_available(void)
 	if (f)
 		fclose(f);
 	return kib << 10;
+}
+
+/**
+ * memory_sort - the units of a buffer in the order of their physical addresses
+ * @m:	the buffer, whose physical addresses are known
+ *
+ * Return: the units, for free(); NULL without memory.
+ */
+struct memory_unit *memory_sort(const struct memory *m)
+{
+	size_t n = m->bytes >> m->shift;
+	struct memory_unit *unit = malloc(n * sizeof(*unit));
+
+	for (size_t i = 0; unit && i < n; i++)
+		unit[i] = (struct memory_unit){ m->unit[i], m->base + (i << m->shift) };
+	if (unit)
+		qsort(unit, n, sizeof(*unit), by_u64);
+	return unit;
+}
+
+/**
+ * memory_find - where a physical address is mapped
+ * @m:		the buffer
+ * @unit:	units of it, of memory_sort()
+ * @n:		how many
+ * @address:	the physical address
+ *
+ * Return: the byte, or NULL if these units do not have it.
+ */
+char *memory_find(const struct memory *m, const struct memory_unit *unit, size_t n,
+		  uint64_t address)
+{
+	uint64_t inside = address & ((1ul << m->shift) - 1), key = address - inside;
+	const struct memory_unit *u = bsearch(&key, unit, n, sizeof(*unit), by_u64);
+
+	return u ? u->at + inside : NULL;
 }

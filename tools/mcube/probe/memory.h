@@ -40,9 +40,22 @@ struct memory {
 	size_t mapped_bytes;
 };
 
+/**
+ * struct memory_unit - a unit of a buffer
+ * @address:	physical address of its first byte
+ * @at:		where it is mapped
+ */
+struct memory_unit {
+	uint64_t address;
+	char *at;
+};
+
 const char *memory_get(struct memory *m, size_t bytes, unsigned int shift);
 void memory_put(struct memory *m);
 size_t memory_available(void);
+struct memory_unit *memory_sort(const struct memory *m);
+char *memory_find(const struct memory *m, const struct memory_unit *unit, size_t n,
+		  uint64_t address);
 
 /**
  * memory_address - physical address of a byte of the buffer

@@ -25,6 +25,7 @@
 
 #include "memory.h"
 #include "model_clock.h"
+#include "numbers.h"
 #include "timing.h"
 
 #define LINE		64
@@ -33,45 +34,21 @@
 #define MODEL_REPEAT	8
 #define MAX_MIB		1024
 
-struct unit {
-	uint64_t address;
-	char *at;
-};
-
 /* Memory in the order of physical addresses, from the first unit that counts. */
 struct sorted {
-	struct unit *all, *unit;
+	const struct memory *m;
+	struct memory_unit *all, *unit;
 	size_t n;
-	unsigned int shift;
 };
-
-static int by_address(const void *a, const void *b)
-{
-	const struct unit *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static bool sort_units(struct sorted *s, const struct memory *m)
 {
 	size_t n = m->bytes >> m->shift, most = 0, first = 0;
 
-	s->shift = m->shift;
-	s->all = calloc(n, sizeof(*s->all));
+	s->m = m;
+	s->all = memory_sort(m);
 	if (!s->all)
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		s->all[i].address = m->unit[i];
-		s->all[i].at = m->base + (i << m->shift);
-	}
-	qsort(s->all, n, sizeof(*s->all), by_address);
 	/* Start where most of the memory follows within as many bytes as it has. */
 	for (size_t i = 0, j = 0; i < n; i++) {
 		while (j < n && s->all[j].address < s->all[i].address + m->bytes)
@@ -84,16 +61,6 @@ static bool sort_units(struct sorted *s, const struct memory *m)
 	s->unit = s->all + first;
 	s->n = n - first;
 	return true;
-}
-
-/* The byte at a distance from the first one; NULL where the memory has none. */
-static char *at(const struct sorted *s, uint64_t offset)
-{
-	uint64_t address = s->unit[0].address + offset;
-	struct unit key = { .address = address >> s->shift << s->shift };
-	struct unit *u = bsearch(&key, s->unit, s->n, sizeof(key), by_address);
-
-	return u ? u->at + (address - u->address) : NULL;
 }
 
 /* Median ticks of two loads from DRAM, of which the second waits for the first. */
@@ -111,18 +78,20 @@ static uint64_t pair(char *one, char *other, uint64_t *ticks, unsigned int repea
 		asm volatile("mov (%1), %0" : "=r" (v) : "r" (other + v) : "memory");
 		ticks[i] = clock_end() - from;
 	}
-	qsort(ticks, repeat, sizeof(*ticks), by_value);
+	qsort(ticks, repeat, sizeof(*ticks), by_u64);
 	return ticks[repeat / 2];
 }
 
 static void answer(const struct sorted *s, uint64_t start, uint64_t step, uint64_t count,
 		   uint64_t *ticks, unsigned int repeat)
 {
-	uint64_t end = s->unit[s->n - 1].address + (1ul << s->shift) - s->unit[0].address;
+	uint64_t end = s->unit[s->n - 1].address + (1ul << s->m->shift) -
+		       s->unit[0].address;
 	char *one = s->unit[0].at;
 
 	for (uint64_t i = 0; i < count && start + i * step < end; i++) {
-		char *other = at(s, start + i * step);
+		char *other = memory_find(s->m, s->unit, s->n,
+					  s->unit[0].address + start + i * step);
 
 		if (other)
 			printf("{\"offset\": %llu, \"cycles\": %llu}\n",
@@ -133,8 +102,9 @@ static void answer(const struct sorted *s, uint64_t start, uint64_t step, uint64
 	fflush(stdout);
 }
 
-static int serve(const struct sorted *s, const struct memory *m, unsigned int repeat)
+static int serve(const struct sorted *s, unsigned int repeat)
 {
+	const struct memory *m = s->m;
 	uint64_t *ticks = calloc(repeat, sizeof(*ticks));
 	unsigned long long start, step, count;
 	char line[128], more;
@@ -223,7 +193,7 @@ int probe_offsets(int argc, char **argv)
 		/* Nothing disturbs the model. */
 		repeat = MODEL_REPEAT;
 	}
-	ret = serve(&s, &m, repeat);
+	ret = serve(&s, repeat);
 	free(s.all);
 	memory_put(&m);
 	return ret;

@@ -29,6 +29,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "numbers.h"
+
 #define MOST_DIMENSIONS	13u		/* of masks that all pairs agree under */
 #define DROPPED		2		/* in solve_work.held: the sample is not used */
 #define OFFSET_STEP	(16ull << 20)
@@ -39,10 +41,7 @@
 
 static unsigned int below(struct solve_work *w, unsigned int n)
 {
-	w->rng ^= w->rng >> 12;
-	w->rng ^= w->rng << 25;
-	w->rng ^= w->rng >> 27;
-	return (w->rng * 0x2545f4914f6cdd1dull >> 32) * n >> 32;
+	return (xorshift64s(&w->rng) >> 32) * n >> 32;
 }
 
 /* What the masks of an address are of: the address with the offset, or a quotient. */
