@@ -23,10 +23,11 @@ import sys
 import time
 
 import lab  # first: it makes tools/mcube/dev importable
+import guests_model
 from lab import Failure
 from lib import modelled, ui
 from mcube_cmd.term import print_table
-from qemu import Guest, image
+from qemu import image
 
 ADDRESSES = 20000
 ONE = {"dram.channels": "none"}
@@ -138,22 +139,14 @@ def outcome(description, found):
     return "exact" if found["within_pages"] or len(back) == len(to) else "wrong"
 
 
-def static_probe():
-    """mcube-probe for a guest."""
-    out = ui.BUILD / "probe-static"
-    ui.sh("make", "-s", "-C", ui.ROOT / "tools/mcube/probe", f"O={out}", "LDFLAGS=-static")
-    return out / "mcube-probe"
-
-
 def in_guest(args, name, model, memory="-m 256 -k 4K"):
     """Run the probe in a guest of a modelled machine; the last line that it prints."""
-    guest = Guest(args.kernel or image(), smp=1, mem="1G", model=model)
-    guest.root.file(static_probe(), "/guest/mcube-probe")
-    result = guest.run(f"/guest/mcube-probe banks -t model {memory} -v {args.pairs}\n",
-                       f"bench-map-{name.replace(' ', '-').replace(',', '')}", 600)
+    result, found = guests_model.probed(
+        args.kernel or image(), model, f"{memory} -v {args.pairs}",
+        f"bench-map-{name.replace(' ', '-').replace(',', '')}")
     if not result.ok:
         raise Failure(f"{name}: {result.why()}", f"console: {result.console}")
-    return json.loads(result.output.strip().splitlines()[-1])
+    return json.loads(found)
 
 
 def run_row(args, name, machine, keys, options, known):

@@ -66,8 +66,7 @@ def judged(program, seeds, case):
         if done.returncode:
             raise Failure(f"a guest of {machine} failed", f"run it: {' '.join(done.args)}")
         found.append(json.loads(done.stdout))
-    states = ["unknown" if f["verdict"] == "unknown" else
-              "right" if f["verdict"] == true else "wrong" for f in found]
+    states = [guests_model.judge(f["verdict"], true) for f in found]
     load = {k: f"{statistics.median(f['load'][k][1] for f in found if k in f['load']):.3g}"
             for k in ("same", "even") if any(k in f["load"] for f in found)}
     return {"guest": machine + (", wide" if keys else ""), "level": level, "backing": backing,

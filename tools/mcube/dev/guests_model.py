@@ -92,16 +92,20 @@ def patterns():
             guests.verdict("model-patterns", result)]
 
 
-def banks():
-    """Find the banks that the model was given, by timing in its guest."""
+def probed(kernel, model, options, name):
+    """Find the banks of a model by timing in its guest: (result of the run, the last line)."""
     program = BUILD / "probe-static"
     with ui.lock("probe-static"):
         ui.sh("make", "-s", "-C", ROOT / "tools/mcube/probe", f"O={program}", "LDFLAGS=-static")
-    guest = Guest(image(), smp=1, mem="1G", model="small")
+    guest = Guest(kernel, smp=1, mem="1G", model=model)
     guest.root.file(program / "mcube-probe", "/guest/mcube-probe")
-    result = guest.run("/guest/mcube-probe banks -t model -m 128 -k 4K -v 100\n", "model-banks",
-                       timeout=600)
-    found = (result.output.strip().splitlines() or [""])[-1]
+    result = guest.run(f"/guest/mcube-probe banks -t model {options}\n", name, timeout=600)
+    return result, (result.output.strip().splitlines() or [""])[-1]
+
+
+def banks():
+    """The banks that the model was given."""
+    result, found = probed(image(), "small", "-m 128 -k 4K -v 100", "model-banks")
     say(found)
     # The four functions of small.conf, the lightest that tell its banks apart.
     right = '"masks": ["0x2000", "0x24000", "0x48000", "0x90000"]' in found
@@ -141,6 +145,11 @@ def truth(masks, backing):
     return "holds" if all(m < 1 << BITS[backing] for m in masks) else "does not hold"
 
 
+def judge(found, true):
+    """A verdict as a result: unknown, right or wrong."""
+    return "unknown" if found == "unknown" else "right" if found == true else "wrong"
+
+
 def verdicts(got):
     """(masks, what was found) of a level; of its masks below 2 MiB too, if they were tried."""
     for part in filter(None, (got, got.get("below_2m"))):
@@ -171,8 +180,7 @@ def verified(name, backing, noise):
     for got in data["levels"]:
         for masks, part in verdicts(got):
             true, load = truth(masks, backing), part.get("load", {})
-            state = "unknown" if part["verdict"] == "unknown" else \
-                "right" if part["verdict"] == true else "wrong"
+            state = judge(part["verdict"], true)
             rows.append({"guest": name, "level": got["level"], "backing": backing,
                          "noise": "yes" if noise else "no",
                          "masks": f"{len(masks)}, to bit {max(masks).bit_length() - 1}"

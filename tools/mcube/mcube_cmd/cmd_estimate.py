@@ -76,12 +76,12 @@ def level_result(cache, checked, repeats):
 
 def collect(args):
     """All levels."""
-    checked = map_verify.verify(map_verify.given_caches(args.cache))
+    every = map_verify.given_caches(args.cache) or map_verify.caches()
+    checked = map_verify.verify(every)
     info = machine.cpuinfo()
     out = {"label": LABEL, "cpu": info.get("model name", "unknown"),
            "hypervisor": machine.hypervisor(), "repeats": args.repeat, "levels": [],
            "banks": {"verdict": "unknown", "why": BANKS}}
-    every = map_verify.given_caches(args.cache) or map_verify.caches()
     for cache, level in zip(every, checked["levels"]):
         out["levels"].append(level_result(cache, level, args.repeat))
     out["sentence"] = sentence(out["levels"])

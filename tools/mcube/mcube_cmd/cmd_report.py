@@ -6,6 +6,7 @@ each other with each policy off and on, and the kernel's tests where they are in
 settings are as before at the end.
 """
 
+import contextlib
 import os
 import platform
 import shlex
@@ -184,22 +185,12 @@ class Runner:
         if profile == "ubm":
             # The loop is twice what fits.
             return cgroup.Cgroup(GROUP, max(32, self.plan.file_mib // 2) << 20)
-        return Nothing()
+        return contextlib.nullcontext()
 
     def tidy(self):
         """Modules that were loaded here go again."""
         for name in self.loaded:
             report.run(["modprobe", "-r", name])
-
-
-class Nothing:
-    """A context of nothing."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
 
 
 def counted(step):

@@ -78,6 +78,21 @@ def capable(cap):
     return None
 
 
+def log_texts(fd):
+    """Lines that a descriptor of /dev/kmsg still has, without time stamps."""
+    while True:
+        try:
+            record = os.read(fd, 8192)
+        except OSError as e:
+            if e.errno == errno.EPIPE:      # records were lost; go on with the next
+                continue
+            return
+        if not record:
+            return
+        for line in record.decode("utf-8", "replace").splitlines():
+            yield line.partition(";")[2]
+
+
 class KernelLog:
     """Lines that mcube writes to the kernel's log after this object is made."""
 
@@ -91,21 +106,10 @@ class KernelLog:
 
     def lines(self):
         """Lines written since then, without time stamps; [] if the log may not be read."""
-        out = []
-        while self.fd is not None:
-            try:
-                record = os.read(self.fd, 8192)
-            except OSError as e:
-                if e.errno == errno.EPIPE:      # records were lost; go on with the next
-                    continue
-                break
-            if not record:
-                break
-            for line in record.decode("utf-8", "replace").splitlines():
-                text = line.partition(";")[2]
-                if text.startswith("mcube: "):
-                    out.append(text.removeprefix("mcube: "))
-        return out
+        if self.fd is None:
+            return []
+        return [text.removeprefix("mcube: ") for text in log_texts(self.fd)
+                if text.startswith("mcube: ")]
 
     def close(self):
         """Close the log."""

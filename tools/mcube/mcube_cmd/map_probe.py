@@ -8,7 +8,7 @@ from . import addrmap, known, machine, probe
 from .term import Failure, print_json
 
 HYPOTHESES = 16    # that mcube-probe takes
-PAGES = {"1G": 1 << 30, "2M": 1 << 21, "4K": 1 << 12}
+PAGES = ("1G", "2M", "4K")
 
 
 def arguments(parser):
@@ -16,7 +16,7 @@ def arguments(parser):
     group = parser.add_argument_group("finding banks ('mcube map probe')")
     group.add_argument("--memory", metavar="MIB", type=int,
                        help="time so much memory (default: 1024, or half of what is free)")
-    group.add_argument("--page", choices=list(PAGES),
+    group.add_argument("--page", choices=PAGES,
                        help="back it by pages of this size (default: the largest to be had)")
     group.add_argument("--verify", metavar="PAIRS", type=int,
                        help="time so many new pairs of each kind for the map found (400)")

@@ -246,19 +246,7 @@ def log_lines():
         fd = os.open(host.at("/dev/kmsg"), os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return []
-    out = []
-    while True:
-        try:
-            record = os.read(fd, 8192).decode("utf-8", "replace")
-        except BrokenPipeError:     # records were lost
-            continue
-        except OSError:
-            break
-        if not record:
-            break
-        for line in record.splitlines():
-            text = line.partition(";")[2]
-            if re.match(r"mcube[:_]|WARNING: .*mcube|BUG: .*mcube", text):
-                out.append(text)
+    out = [text for text in host.log_texts(fd)
+           if re.match(r"mcube[:_]|WARNING: .*mcube|BUG: .*mcube", text)]
     os.close(fd)
     return out[-200:]
