@@ -7,6 +7,9 @@
  *	lines anywhere ---> bank sets ---> functions within pages, too	solve_as()
  *	pairs of new lines ---> does the map hold?			verify()
  *
+ * Where repeats of a pair differ and there are no two modes, all is timed twice as often, up to
+ * BANK_REPEATS times: noise becomes narrower by that, and what is no mode becomes none.
+ *
  * Lines that start pages come first, as the search for an offset takes a fraction of the
  * time without the six bits within a page. Each step can refuse, and says why.
  *
@@ -27,6 +30,7 @@
 #define LINES_PER_SET	12u
 #define PAGE_ALIGN	12u
 #define MOST_DRAWS	20000u		/* to find a pair that differs as wanted */
+#define QUIET		.02		/* of a latency, from the fifth to the median of repeats */
 
 /* What the steps share. */
 struct probe {
@@ -37,6 +41,8 @@ struct probe {
 	struct cluster_lines lines;
 	struct solve_sample sample[CLUSTER_MAX_LINES];
 	struct solve_work work;
+	double spread;			/* of repeats, summed up over pairs */
+	double sum;			/* of latencies */
 	double from;			/* share of the work before this step */
 	double share;			/* of this step */
 };
@@ -53,13 +59,15 @@ static void pick(struct probe *p, unsigned int align, struct bank_line *l)
 static double latency(struct probe *p, const struct bank_line *a, const struct bank_line *b)
 {
 	double x[BANK_REPEATS];
-	unsigned int n = p->m->repeats;
+	unsigned int n = p->r->repeats;
 
 	p->r->timed++;
 	p->m->once(p->m->context, a, b);
 	for (unsigned int i = 0; i < n; i++)
 		x[i] = p->m->once(p->m->context, a, b);
 	qsort(x, n, sizeof(*x), by_double);
+	p->spread += x[n / 2] - x[n / 5];
+	p->sum += x[n / 5];
 	return x[n / 5];
 }
 
@@ -90,7 +98,7 @@ static void step(struct probe *p, double share)
 }
 
 /* Time random pairs, and those of each mode again. */
-static void threshold(struct probe *p)
+static void modes(struct probe *p)
 {
 	struct bank_line (*pair)[2] = malloc(RANDOM_PAIRS * sizeof(*pair));
 	double *x = malloc(2 * RANDOM_PAIRS * sizeof(*x)), *sorted = x + RANDOM_PAIRS;
@@ -98,6 +106,8 @@ static void threshold(struct probe *p)
 	double again[2][AGAIN];
 	unsigned int nr[2] = { };
 
+	p->spread = 0;
+	p->sum = 0;
 	s->why = "no memory";
 	if (!pair || !x)
 		goto out;
@@ -121,6 +131,19 @@ static void threshold(struct probe *p)
 out:
 	free(pair);
 	free(x);
+}
+
+/* Find the threshold, with more repeats where these differ. */
+static void threshold(struct probe *p)
+{
+	struct bank_report *r = p->r;
+
+	r->repeats = p->m->repeats;
+	modes(p);
+	while (r->split.why && p->spread > QUIET * p->sum && r->repeats * 2 < BANK_REPEATS) {
+		r->repeats = r->repeats * 2 + 1;
+		modes(p);
+	}
 }
 
 /* Put lines into bank sets, as many as the number of sets wants. */

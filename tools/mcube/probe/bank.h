@@ -28,7 +28,7 @@ struct bank_line {
  * @once:	ticks of a load of a and then of b, both past all caches
  * @progress:	called now and then with the share of the work that is done
  * @context:	for all of them
- * @repeats:	how often a pair is timed, at most BANK_REPEATS
+ * @repeats:	how often a pair is timed at first, less than BANK_REPEATS; more often in noise
  */
 struct bank_memory {
 	void (*pick)(void *context, uint64_t random, unsigned int align, struct bank_line *l);
@@ -39,7 +39,7 @@ struct bank_memory {
 	unsigned int repeats;
 };
 
-#define BANK_REPEATS	31u
+#define BANK_REPEATS	255u
 
 /**
  * struct bank_verified - pairs that were timed to see whether a map holds
@@ -64,6 +64,7 @@ struct bank_verified {
  * @within:	pairs of one set that conflict when timed again, a share
  * @across:	pairs of two sets that do
  * @timed:	pairs that were timed
+ * @repeats:	how often each, in the end
  * @map:	the functions
  * @pages:	@map is of the first lines of pages alone: those within a page are unknown
  * @page_map:	the functions of the first lines of pages
@@ -84,6 +85,7 @@ struct bank_report {
 	double within;
 	double across;
 	unsigned int timed;
+	unsigned int repeats;
 	struct solve_map map;
 	bool pages;
 	struct solve_map page_map;

@@ -35,7 +35,7 @@ PURE	:= $(addprefix mm/mcube/,map/map.c map/offset.c map/parse.c map/cpuid.c	\
 	$(addprefix drivers/mcube/,rocs/profile.c rocs/search.c rocs/phase.c		\
 		rocs/plan.c rocs/period.c setcache/set.c setcache/policy.c		\
 		setcache/table.c)							\
-	$(addprefix tools/mcube/probe/,cluster.c decide.c solve.c solve_map.c)
+	$(addprefix tools/mcube/probe/,bank.c cluster.c decide.c solve.c solve_map.c)
 # What tools/include declares and does not define inline, below tools/lib.
 LIB	:= bitmap.c ctype.c find_bit.c hweight.c vsprintf.c
 
