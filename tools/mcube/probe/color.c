@@ -6,6 +6,8 @@
  * page, so that pages of a color meet in the same sets.  In the other each page uses places of
  * its own, an eighth of all sets for each: the same pages, so the same misses of the TLB, and
  * no set is short of room.  The difference is what the competition for sets costs.
+ * Few pages would stay in the first level, which their places in a page choose the sets of.
+ * Other pages, at the same places in both chases, push them out of it.
  * The chases take turns, and the fastest of the repeats counts: what disturbs a chase only
  * makes it slower.
  */
@@ -125,14 +127,16 @@ size_t pool_even(const struct pool *p, size_t *page, size_t n)
  * @c:		the cache
  * @page:	offsets of the pages
  * @n:		how many
+ * @others:	the last of @n, which only push the first out of the first level
  * @repeats:	of both chases
  *
- * Return: ticks; 0 if memory is short.
+ * Return: ticks, of which @others have no part in the difference; 0 if memory is short.
  */
 struct timed color_time(const struct pool *p, const struct cache *c, const size_t *page, size_t n,
-			unsigned int repeats)
+			size_t others, unsigned int repeats)
 {
 	size_t lines = PAGE / c->line, step = lines / PAGE_LINES, phase = random_below(step);
+	double first = (double)n / (n - others);
 	struct timed out = { 0, 0 };
 	struct chase plain, apart;
 	unsigned int passes;
@@ -140,7 +144,7 @@ struct timed color_time(const struct pool *p, const struct cache *c, const size_
 
 	at = malloc(n * PAGE_LINES * sizeof(*at));
 	turn = malloc(n * sizeof(*turn));
-	if (!at || !turn || !n) {
+	if (!at || !turn || n == others) {
 		free(at);
 		free(turn);
 		return out;
@@ -148,7 +152,9 @@ struct timed color_time(const struct pool *p, const struct cache *c, const size_
 	/* Places of their own go by turns, and neighbours in @page may have related colors. */
 	for (size_t i = 0; i < n; i++)
 		turn[i] = i;
-	shuffle(turn, n);
+	shuffle(turn, n - others);
+	for (size_t i = n - others; i < n; i++)
+		turn[i] = 0;
 	for (size_t i = 0; i < n * PAGE_LINES; i++)
 		at[i] = page[i / PAGE_LINES] +
 			(phase + i % PAGE_LINES * step) * c->line;
@@ -164,6 +170,7 @@ struct timed color_time(const struct pool *p, const struct cache *c, const size_
 		out.plain = !i || a < out.plain ? a : out.plain;
 		out.apart = !i || b < out.apart ? b : out.apart;
 	}
+	out.apart = out.plain - (out.plain - out.apart) * first;
 	free(turn);
 	free(at);
 	return out;

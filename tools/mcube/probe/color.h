@@ -60,6 +60,6 @@ void pool_free(struct pool *p);
 size_t pool_take(const struct pool *p, unsigned int color, size_t *page, size_t n);
 size_t pool_even(const struct pool *p, size_t *page, size_t n);
 struct timed color_time(const struct pool *p, const struct cache *c, const size_t *page, size_t n,
-			unsigned int repeats);
+			size_t others, unsigned int repeats);
 
 #endif

@@ -25,6 +25,7 @@
 #define MODEL_REPEATS	2
 #define MAP_DRAWS	16
 #define LEAST_PAGES	3	/* of a color, 1.5 shares: two ways */
+#define PAST_FIRST	16	/* pages of which a first level of 8 or 12 ways holds few */
 #define ATTEMPTS	3
 #define GROW_DRAWS	8
 #define SEARCH_DRAWS	3
@@ -45,9 +46,9 @@ static void step(double loads)
 }
 
 static struct timed draw(const struct pool *p, const struct options *o, const size_t *page,
-			 size_t n, unsigned int repeats)
+			 size_t n, size_t others, unsigned int repeats)
 {
-	struct timed t = color_time(p, &o->cache, page, n, repeats);
+	struct timed t = color_time(p, &o->cache, page, n, others, repeats);
 
 	step((double)n * repeats);
 	return t;
@@ -69,6 +70,22 @@ static size_t two_colors(const struct pool *p, unsigned int color, unsigned int 
 	size_t got = pool_take(p, color, page, flip ? n / 2 : n);
 
 	return flip ? got + pool_take(p, color ^ flip, page + got, n - n / 2) : got;
+}
+
+/* As many pages of other colors as push pages of @color and @color ^ @flip out of L1. */
+static size_t others(const struct pool *p, unsigned int color, unsigned int flip, size_t *page,
+		     size_t n)
+{
+	unsigned int left = p->colors - 1 - !!flip, from = random_below(p->colors);
+	size_t want = n < PAST_FIRST ? PAST_FIRST - n : 0, got = 0;
+
+	for (unsigned int i = 0; i < p->colors && left; i++) {
+		unsigned int other = (from + i) % p->colors;
+
+		if (other != color && other != (color ^ flip))
+			got += pool_take(p, other, page + got, (want - got) / left--);
+	}
+	return got;
 }
 
 /* Pages of 1.5 shares of a color. */
@@ -97,7 +114,7 @@ static unsigned int control_repeats(const struct options *o)
 static void measure(struct evidence *e, struct plain *plain, const struct pool *p,
 		    const struct options *o, size_t *page)
 {
-	size_t n = color_pages(p, o), whole = o->cache.bytes >> PAGE_SHIFT;
+	size_t n = color_pages(p, o), whole = o->cache.bytes >> PAGE_SHIFT, more;
 
 	memset(e, 0, sizeof(*e));
 	memset(plain, 0, sizeof(*plain));
@@ -106,19 +123,21 @@ static void measure(struct evidence *e, struct plain *plain, const struct pool *
 		unsigned int color = random_below(p->colors);
 		size_t got = two_colors(p, color, 0, page, n);
 
-		add(&e->same, &plain->same, draw(p, o, page, got, repeats(o)));
-		got = pool_even(p, page, n);
-		add(&e->fit, &plain->fit, draw(p, o, page, got, repeats(o)));
+		more = others(p, color, 0, page + got, got);
+		add(&e->same, &plain->same, draw(p, o, page, got + more, more, repeats(o)));
+		got = pool_even(p, page, n + more);
+		add(&e->fit, &plain->fit, draw(p, o, page, got, more, repeats(o)));
 		for (unsigned int i = 0; i < p->masks; i++) {
 			got = two_colors(p, color, 1u << i, page, n);
-			add(&e->flip[i], NULL, draw(p, o, page, got, repeats(o)));
+			more = others(p, color, 1u << i, page + got, got);
+			add(&e->flip[i], NULL, draw(p, o, page, got + more, more, repeats(o)));
 		}
 		if (k % (o->draws / controls(o)))
 			continue;
 		got = pool_even(p, page, whole * 3 / 4);
-		add(&e->most, &plain->most, draw(p, o, page, got, control_repeats(o)));
+		add(&e->most, &plain->most, draw(p, o, page, got, 0, control_repeats(o)));
 		got = pool_even(p, page, whole * 2);
-		add(&e->miss, &plain->miss, draw(p, o, page, got, control_repeats(o)));
+		add(&e->miss, &plain->miss, draw(p, o, page, got, 0, control_repeats(o)));
 	}
 }
 
@@ -210,7 +229,7 @@ static unsigned int competing(const struct pool *p, const struct options *o, siz
 
 	for (unsigned int k = 0; k < draws; k++) {
 		size_t got = two_colors(p, random_below(p->colors), flip, page, n);
-		struct timed t = draw(p, o, page, got, SEARCH_REPEATS);
+		struct timed t = draw(p, o, page, got, 0, SEARCH_REPEATS);
 
 		votes += got == n && t.plain - t.apart > threshold;
 	}
@@ -232,8 +251,8 @@ static const char *find(struct pool *p, const struct options *o, size_t *page,
 	fit.nr = 0;
 	miss.nr = 0;
 	for (unsigned int k = 0; k < controls(o); k++) {
-		add(&fit, NULL, draw(p, o, page, pool_even(p, page, whole / 16), repeats(o)));
-		add(&miss, NULL, draw(p, o, page, pool_even(p, page, whole * 2),
+		add(&fit, NULL, draw(p, o, page, pool_even(p, page, whole / 16), 0, repeats(o)));
+		add(&miss, NULL, draw(p, o, page, pool_even(p, page, whole * 2), 0,
 				      control_repeats(o)));
 	}
 	threshold = decide_threshold(&fit, &miss, &why);

@@ -50,6 +50,18 @@ TEST(low_masks_hold_as_far_as_the_backing_reaches)
 		}
 }
 
+/* Fewer pages make a color of L2 full than the first level holds of them. */
+TEST(the_first_level_hides_no_color)
+{
+	static const char map[] = "-d 8 -l 2 -b 262144 -m 0x1000,0x2000,0x4000,0x8000";
+	const char *wider[6] = { "l1.size", "48K", "l1.ways", "12", NULL };
+	const struct guest large = { "2M", 21, false, 15 }, small = { "4K", 21, false, 15 };
+
+	EXPECT_SAYS(in_guest(&large, "sliced", no_keys, map), HOLDS);
+	EXPECT_SAYS(in_guest(&large, "sliced", wider, map), HOLDS);
+	EXPECT_SAYS(in_guest(&small, "sliced", no_keys, map), NOT);
+}
+
 TEST(high_masks_hold_in_1_gib_pages_alone)
 {
 	static const char map[] = "-d 8 -l 3 -b 16777216 -m 0x80000,0x100000,0x200000";
