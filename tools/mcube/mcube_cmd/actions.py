@@ -4,15 +4,20 @@
 from .term import Failure
 
 
-def check_belong(args, command, belong):
-    """Refuse options of another action; belong: {option: actions}, advice names the last."""
+def check_belong(args, command, belong, action=None):
+    """Refuse options of another action; belong: {option: actions}, advice names the last.
+
+    action: what the options make of args.action, if they do.
+    """
+    action = action or args.action
     for option, actions in belong.items():
         value = getattr(args, option)
         if value is None or value is False or value == []:
             continue
-        if args.action not in actions:
-            raise Failure(f"--{option} does not belong to '{args.action}'",
-                          f"write 'mcube {command} {actions[-1]} --{option} ...'")
+        if action not in actions:
+            name = option.replace("_", "-")
+            raise Failure(f"--{name} does not belong to '{action}'",
+                          f"write 'mcube {command} {actions[-1]} --{name} ...'")
 
 
 def check_seconds(args, *options):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube map: show, set and explain the address map; time the machine to verify or find it."""
 
-from . import addrmap, host, known, machine, map_probe, map_verify, paper, policy
+from . import actions, addrmap, host, known, machine, map_probe, map_verify, paper, policy
 from .addrmap import PAGE_SHIFT
 from .term import Failure, print_json, size
 
@@ -17,6 +17,14 @@ EXAMPLE = """examples:
   mcube map known                         published maps, and which may be this machine's
   mcube map probe --paper banks.png       draw the cost of pairs over their distance
 """
+# What options belong to. Options make three actions of "probe".
+BELONG = {"explain": ("show",), "color_map": ("show",), "bank_map": ("show",),
+          "color": ("set",), "bank": ("set",), "cache": ("verify", "probe --colors"),
+          "colors": ("probe --colors", "probe"), "paper": ("probe --paper", "probe"),
+          "save": ("probe --paper", "probe"),
+          **dict.fromkeys(("module", "core", "from", "mib"), ("probe --paper",)),
+          **dict.fromkeys(("memory", "page", "verify", "seed", "clock", "hypothesis", "functions",
+                           "out"), ("probe",))}
 NAMES = {"color": "which cache sets it competes for", "bank": "which DRAM bank it lies in"}
 
 
@@ -138,38 +146,30 @@ def set_map(args):
     return 0
 
 
-def timing(args):
-    """mcube map verify and probe."""
-    if any((args.explain, args.color, args.bank, args.color_map, args.bank_map)) or \
-            (args.colors and args.action == "verify"):
-        raise Failure(f"'{args.action}' takes --cache"
-                      + (", --colors" if args.action == "probe" else "") + " and --json only",
-                      "see 'mcube map --help'")
-    if args.action == "probe" and not args.colors:
-        return map_probe.run(args)
-    return map_verify.run(args, args.action == "probe")
+def action_of(args):
+    """The action, and what options make of "probe"."""
+    if args.action != "probe":
+        return args.action
+    return "probe --colors" if args.colors else \
+        "probe --paper" if args.paper or args.save else "probe"
 
 
 def run(args):
     """mcube map."""
-    if paper.given(args):
+    action = action_of(args)
+    actions.check_belong(args, "map", BELONG, action)
+    if action == "probe --paper":
         return paper.run(args)
-    if args.action in ("verify", "probe"):
-        return timing(args)
-    if args.cache or args.colors:
-        raise Failure("--cache and --colors belong to 'verify' and 'probe'",
-                      "write 'mcube map verify' or 'mcube map probe --colors'")
-    if args.action == "set":
-        if args.explain or args.color_map or args.bank_map:
-            raise Failure("'set' takes --color and --bank only", "see 'mcube map --help'")
+    if action == "probe":
+        return map_probe.run(args)
+    if action in ("verify", "probe --colors"):
+        return map_verify.run(args, action != "verify")
+    if action == "set":
         set_map(args)
         if args.json:
             print_json(addrmap.Map.of_kernel().as_json())
         return 0
-    if args.color is not None or args.bank is not None:
-        raise Failure("--color and --bank belong to 'set'",
-                      "write 'mcube map set --color MAP', or --color-map to try a map out")
-    if args.action == "known":
+    if action == "known":
         data = known.survey()
         print_json(data) if args.json else known.show(data)
         return 0

@@ -30,25 +30,12 @@ def arguments(parser):
                         "module mcube_probe, in uncached memory")
     parser.add_argument("--core", action="store_true", help="--paper: measure by a process, with "
                         "lines flushed (default without the module)")
-    parser.add_argument("--from", metavar="FILE", dest="source", help="--paper: draw what --save "
+    parser.add_argument("--from", metavar="FILE", help="--paper: draw what --save "
                         "wrote, and measure nothing")
     parser.add_argument("--save", metavar="FILE", help="probe: write the pairs as lines of JSON, "
                         "with a picture or without")
     parser.add_argument("--mib", metavar="N", type=int, help="--paper: memory to measure in, a "
                         "multiple of 4 (default 128)")
-
-
-def given(args):
-    """Are there options of --paper? They belong to the action probe, without others."""
-    options = ("paper", "module", "core", "source", "save", "mib")
-    if all(getattr(args, o) in (None, False) for o in options):
-        return False
-    if args.action != "probe" or args.colors:
-        raise Failure("--paper, --module, --core, --from, --save and --mib belong to 'probe' "
-                      "alone", "write 'mcube map probe --paper FILE.png'")
-    if not args.paper and not args.save:
-        raise Failure("nothing to do", "give --paper FILE.png, --save FILE or both")
-    return True
 
 
 def groups(pairs):
@@ -149,8 +136,8 @@ def show(data, path):
 
 def choose(args):
     """Who measures."""
-    if args.source:
-        return offsets.Saved(args.source)
+    if saved := vars(args)["from"]:
+        return offsets.Saved(saved)
     if args.module:
         return offsets.Module(args.mib)
     return offsets.Core(args.mib)
@@ -165,7 +152,7 @@ def progress(share):
 
 def run(args):
     """Measure, save, draw."""
-    if sum(map(bool, (args.source, args.module, args.core))) > 1:
+    if sum(map(bool, (vars(args)["from"], args.module, args.core))) > 1:
         raise Failure("--from, --module and --core exclude each other", "give one of them")
     if args.mib is None:
         args.mib = 128

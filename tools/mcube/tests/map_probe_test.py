@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube map probe, on a made-up mcube-probe."""
 
+import argparse
 import copy
 import json
 from pathlib import Path
 from unittest import mock
 
 import fake
-from mcube_cmd import map_probe
+from mcube_cmd import cmd_map, map_probe
 from mcube_cmd.term import Failure
 
 MASKS = ["0x2000", "0x24000", "0x48000", "0x90000"]
@@ -77,7 +78,7 @@ class MapProbe(fake.Case):
                       path.read_text("utf-8"))
 
     def test_options(self):
-        """Options and hypotheses reach mcube-probe."""
+        """Options and hypotheses reach mcube-probe; other actions refuse them."""
         path = Path(self.root.path) / "functions"
         path.write_text("# DRAMA\n14 17\n(13)\n0x48000\n16, 19\n", "utf-8")
         words = self.probe(KNOWN, "--functions", str(path), "--hypothesis", "0x4000 table:0:0,1",
@@ -85,6 +86,16 @@ class MapProbe(fake.Case):
                            "model")[3]
         self.assertEqual(words, ["banks", "-m", "64", "-k", "4K", "-v", "99", "-t", "model", "-H",
                                  "0x4000 table:0:0,1", "-H", "0x24000 0x2000 0x48000 0x90000"])
+        parser = argparse.ArgumentParser()
+        cmd_map.arguments(parser)
+        self.assertEqual({*vars(parser.parse_args([]))} - {"action", "json"}, {*cmd_map.BELONG})
+        for argv in (("known", "--color", "0x1000"), ("verify", "--out", "x"),
+                     ("show", "--seed", "0"), ("set", "--hypothesis", "0x1000"),
+                     ("probe", "--colors", "--memory", "64"), ("probe", "--color-map", "0x1000"),
+                     ("probe", "--paper", "x.png", "--page", "4K")):
+            status, out, err = self.mcube_says("map", *argv)
+            self.assertEqual((status, out), (1, ""), argv)
+            self.assertIn("does not belong to", err)
         for text in ("", "# none", "14 99", "x", "0x"):
             path.write_text(text, "utf-8")
             with self.assertRaises(Failure):
