@@ -9,7 +9,7 @@
 
 TEST(parities_are_linear)
 {
-	unsigned long round, rounds = 200000 * test_scale();
+	unsigned long round, rounds = 60000 * test_scale();
 	struct rnd_state rnd;
 	struct mcube_dim d;
 	u64 a, b;
@@ -29,7 +29,7 @@ TEST(parities_are_linear)
 
 TEST(value_is_the_definition)
 {
-	unsigned long round, rounds = 200000 * test_scale();
+	unsigned long round, rounds = 60000 * test_scale();
 	struct rnd_state rnd;
 	struct mcube_dim d;
 	u64 pfn;
@@ -88,7 +88,7 @@ static void check_all_orders(struct __test_metadata *_metadata, const struct mcu
 
 TEST(offset_maps_give_each_offset_its_value)
 {
-	unsigned long round, rounds = 60 * test_scale();
+	unsigned long round, rounds = 30 * test_scale();
 	struct rnd_state rnd;
 	struct mcube_dim d;
 
@@ -510,7 +510,7 @@ TEST(text_at_random)
 		"0x", "0x1000", "0x2000", "0x4", "000", "table:", "0:", "1:", "0,1", ",2", ",",
 		" ", " ", "\n", "none", "f", "-", ":", "9999999999", "\t", "0x44000", "x", "\0",
 	};
-	unsigned long round, rounds = 300000 * test_scale();
+	unsigned long round, rounds = 100000 * test_scale();
 	unsigned int accepted = 0, nr, i;
 	char text[256], *exact;
 	struct mcube_dim d;
@@ -567,7 +567,7 @@ TEST(default_colors_of_cpus)
 
 TEST(default_colors_of_any_registers)
 {
-	unsigned long round, rounds = 300000 * test_scale();
+	unsigned long round, rounds = 100000 * test_scale();
 	struct mcube_guess g;
 	struct mcube_cpu cpu;
 	struct mcube_dim d;

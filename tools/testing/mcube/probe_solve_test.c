@@ -104,7 +104,7 @@ static unsigned int enough(const struct solve_map *map)
 
 TEST(masks_are_found)
 {
-	unsigned long rounds = 40 * test_scale();
+	unsigned long rounds = 25 * test_scale();
 
 	for (unsigned long round = 0; round < rounds; round++) {
 		struct spoil s = random_spoil();
@@ -139,7 +139,7 @@ TEST(the_lightest_masks_are_given)
 /* Sets that no address is in, and functions that say what others say. */
 TEST(missing_and_doubled)
 {
-	unsigned long rounds = 40 * test_scale();
+	unsigned long rounds = 25 * test_scale();
 	unsigned int answers = 0;
 
 	for (unsigned long round = 0; round < rounds; round++) {
@@ -168,7 +168,7 @@ TEST(missing_and_doubled)
 /* A rank that some memory does not have: banks that no XOR tells apart. */
 TEST(uneven_ranks)
 {
-	unsigned long rounds = 40 * test_scale();
+	unsigned long rounds = 25 * test_scale();
 
 	for (unsigned long round = 0; round < rounds; round++) {
 		struct spoil s = random_spoil();
@@ -191,7 +191,7 @@ TEST(uneven_ranks)
 
 TEST(merged_sets)
 {
-	unsigned long rounds = 30 * test_scale();
+	unsigned long rounds = 20 * test_scale();
 
 	for (unsigned long round = 0; round < rounds; round++) {
 		struct spoil s = random_spoil();
