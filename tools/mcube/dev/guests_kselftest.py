@@ -52,7 +52,7 @@ FUZZ_ENV = {"MCUBE_FUZZ_SEED": 1}
 TORTURES = ("setcache_torture", "setcache_fsx", "setcache_dm", "setcache_faults",
             "setcache_async", "setcache_life", "setcache_numa", "rocs_move", "rocs_life",
             "rocs_pick", "rocs_module")
-TORTURE_ENV = {"MCUBE_SETCACHE_READS": 100000, "MCUBE_SETCACHE_OPS": 20000}
+TORTURE_ENV = {"MCUBE_SETCACHE_READS": 20000, "MCUBE_SETCACHE_OPS": 4000}
 # The negative controls stay out.  They prove that the load finds a missing hook within 150 s, and
 # the debug kernel has a tenth of the reads in that time.
 CONTROLS = "setcache_control.*"
