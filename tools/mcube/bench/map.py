@@ -11,7 +11,8 @@ description on addresses drawn at random:
     refused     it says that the map is unknown, and why
     wrong       it says something else
 
-A row that is run with several seeds counts as the worst of its outcomes. Rows that no map can describe have to be refused. All times are simulated.
+A row that is run with several seeds counts as the worst of its outcomes. Rows that no map can
+describe have to be refused. All times are simulated.
 """
 
 import argparse

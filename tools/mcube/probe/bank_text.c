@@ -174,8 +174,8 @@ void bank_print(const struct bank_report *r, const char *unit)
 	       s->why ? "false" : "true", s->low, s->high, s->threshold, s->share, s->gap,
 	       s->confidence);
 	printf(", \"lines\": %u, \"sets\": %u, \"within\": %.4f, \"across\": %.4f, \"timed\": %u, "
-	       "\"repeats\": %u, \"holds\": %.4f", r->lines, r->sets, r->within, r->across, r->timed,
-	       r->repeats, r->holds);
+	       "\"repeats\": %u, \"holds\": %.4f",
+	       r->lines, r->sets, r->within, r->across, r->timed, r->repeats, r->holds);
 	printf(", \"verified\": {\"same\": %u, \"same_hold\": %u, \"other\": %u, "
 	       "\"other_hold\": %u}, \"confidence\": %.4f", v->same, v->same_hold, v->other,
 	       v->other_hold, r->confidence);
