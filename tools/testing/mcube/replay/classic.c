@@ -87,9 +87,11 @@ static void classic_hit(struct reclaim *r, uint32_t page)
 		c->flags[page] |= REFERENCED;
 	} else if (!(c->flags[page] & IS_ACTIVE)) {
 		take(c, page);
-		put(c, page, ACTIVE);
 		c->flags[page] &= ~REFERENCED;
-		c->time++;
+		if (!reclaim_takes(r, page, true, false)) {
+			put(c, page, ACTIVE);
+			c->time++;
+		}
 	}
 }
 
@@ -103,6 +105,10 @@ static uint32_t shrink_inactive(struct classic *c, uint32_t nr, int priority, ui
 		take(c, page);
 		if (reclaim_keeps(&c->r, page, priority, freed)) {
 			put(c, page, ACTIVE);
+			continue;
+		}
+		if (reclaim_takes(&c->r, page, false, true)) {
+			c->flags[page] = 0;
 			continue;
 		}
 		c->left[page] = ++c->time;
@@ -164,13 +170,15 @@ static void classic_miss(struct reclaim *r, uint32_t page)
 	struct classic *c = (struct classic *)r;
 	uint32_t to = INACTIVE;
 
-	if (r->used == r->limit)
+	if (r->used >= r->limit)
 		reclaim(c);
 	/* workingset_refault() */
 	if (c->left[page] && c->time - (c->left[page] - 1) <= c->nr[ACTIVE]) {
 		to = ACTIVE;
 		c->time++;
 		c->soon++;
+	} else if (c->left[page] && reclaim_lucky(r)) {
+		to = ACTIVE;
 	}
 	put(c, page, to);
 	c->flags[page] |= REFERENCED;
@@ -190,6 +198,21 @@ static void classic_next(struct reclaim *r, uint32_t page, bool once, bool brief
 	c->nr[INACTIVE]++;
 }
 
+static void classic_add(struct reclaim *r, uint32_t page)
+{
+	put((struct classic *)r, page, INACTIVE);
+	r->used++;
+}
+
+static void classic_drop(struct reclaim *r, uint32_t page)
+{
+	struct classic *c = (struct classic *)r;
+
+	take(c, page);
+	c->flags[page] = 0;
+	r->used--;
+}
+
 static void classic_free(struct reclaim *r)
 {
 	struct classic *c = (struct classic *)r;
@@ -206,6 +229,8 @@ const struct reclaim_ops reclaim_classic = {
 	.hit = classic_hit,
 	.miss = classic_miss,
 	.next = classic_next,
+	.add = classic_add,
+	.drop = classic_drop,
 	.destroy = classic_free,
 };
 
@@ -218,6 +243,22 @@ const struct engine engine_classic = {
 	.name = "classic",
 	.about = "the classic lists of the kernel, active and inactive",
 	.create = classic_create,
+	.reference = reclaim_reference,
+	.destroy = reclaim_destroy,
+};
+
+static void *bimodal_create(const struct replay_trace *t, uint32_t size)
+{
+	struct reclaim *r = classic_lists(t->nr_pages, size);
+
+	r->bimodal = true;
+	return r;
+}
+
+const struct engine engine_bip_classic = {
+	.name = "bip-classic",
+	.about = "classic lists, where one late refault in eight becomes active",
+	.create = bimodal_create,
 	.reference = reclaim_reference,
 	.destroy = reclaim_destroy,
 };

@@ -47,7 +47,8 @@ struct engine {
 extern const struct engine engine_lru, engine_clock, engine_twoq, engine_arc, engine_lirs,
 	engine_opt, engine_classic, engine_mglru, engine_ubm, engine_ubm_classic,
 	engine_ubm_mglru, engine_due, engine_sa_lru, engine_sa_lfu, engine_sa_nrlfu,
-	engine_sa_s3fifo;
+	engine_sa_s3fifo, engine_gap_classic, engine_gap_mglru,
+	engine_bip_classic, engine_bip_mglru;
 
 /* All engines, up to a NULL; and an engine by name, NULL if there is none. */
 extern const struct engine *const engines[];

@@ -164,6 +164,10 @@ static uint32_t evict(struct mglru *c, uint32_t page, int priority, uint32_t fre
 		put(c, page, c->youngest, false);
 		return 0;
 	}
+	if (reclaim_takes(&c->r, page, refs(p), true)) {
+		forget(p);
+		return 0;
+	}
 	c->tier[tier_of(refs(p))].evicted++;
 	p->left = c->oldest + 1;
 	p->refs = refs(p);
@@ -192,8 +196,9 @@ static uint32_t isolate(struct mglru *c, uint32_t *batch, uint32_t *nr)
 		scanned++;
 		if (tier_of(refs(p)) > most || refs(p) > MOST_USES) {
 			c->tier[tier_of(refs(p))].kept++;
+			if (!reclaim_takes(&c->r, page, true, false))
+				put(c, page, c->oldest + 1, true);
 			forget(p);
-			put(c, page, c->oldest + 1, true);
 			continue;
 		}
 		if (!p->referenced)
@@ -277,15 +282,38 @@ static void refault(struct mglru *c, struct page *p)
 	}
 }
 
+/* lru_gen_add_folio() */
+static void mglru_put(struct mglru *c, uint32_t page)
+{
+	put(c, page, c->oldest + LEAST_GENS >= c->youngest ? c->oldest : c->oldest + 1, false);
+}
+
+static void mglru_add(struct reclaim *r, uint32_t page)
+{
+	mglru_put((struct mglru *)r, page);
+	r->used++;
+}
+
+static void mglru_drop(struct reclaim *r, uint32_t page)
+{
+	struct mglru *c = (struct mglru *)r;
+
+	take(c, page);
+	forget(&c->page[page]);
+	r->used--;
+}
+
 static void mglru_miss(struct reclaim *r, uint32_t page)
 {
 	struct mglru *c = (struct mglru *)r;
 
-	if (r->used == r->limit)
+	if (r->used >= r->limit)
 		reclaim(c);
 	refault(c, &c->page[page]);
-	/* lru_gen_add_folio() */
-	put(c, page, c->oldest + LEAST_GENS >= c->youngest ? c->oldest : c->oldest + 1, false);
+	if (c->page[page].left && reclaim_lucky(r))
+		put(c, page, c->youngest, false);
+	else
+		mglru_put(c, page);
 	mglru_hit(r, page);
 	reclaim_used(r);
 }
@@ -317,6 +345,8 @@ const struct reclaim_ops reclaim_mglru = {
 	.hit = mglru_hit,
 	.miss = mglru_miss,
 	.next = mglru_next,
+	.add = mglru_add,
+	.drop = mglru_drop,
 	.destroy = mglru_free,
 };
 
@@ -329,6 +359,22 @@ const struct engine engine_mglru = {
 	.name = "mglru",
 	.about = "the generations of the kernel",
 	.create = mglru_create,
+	.reference = reclaim_reference,
+	.destroy = reclaim_destroy,
+};
+
+static void *bimodal_create(const struct replay_trace *t, uint32_t size)
+{
+	struct reclaim *r = mglru_lists(t->nr_pages, size);
+
+	r->bimodal = true;
+	return r;
+}
+
+const struct engine engine_bip_mglru = {
+	.name = "bip-mglru",
+	.about = "generations, where one refault in eight is put into the youngest",
+	.create = bimodal_create,
 	.reference = reclaim_reference,
 	.destroy = reclaim_destroy,
 };

@@ -15,6 +15,8 @@
 
 /* Pages that reclaim in a memory cgroup wants at a time: SWAP_CLUSTER_MAX. */
 #define RECLAIM_BATCH		32U
+/* A trivial rival: of pages that refault too late, one in so many is taken as active. */
+#define RECLAIM_BIMODAL		8U
 /* How urgent reclaim is at first: DEF_PRIORITY.  0 is most urgent. */
 #define RECLAIM_PRIORITY	12
 
@@ -23,18 +25,26 @@
  * @ops: how they work.
  * @keeps: does a page that would leave stay?  The arguments are @arg, the page, the
  *         priority, and how many pages reclaim has freed before.  NULL: no page stays.
- * @arg: of @keeps.
+ * @takes: takes a page off the lists, or not.  @again: it was used again since it came;
+ *         @leaves: else it leaves; if not, else the lists keep it.  NULL: takes none.
+ * @left: a page left; NULL if nobody wants to know.
+ * @arg: of @keeps, @takes and @left.
  * @limit: most pages in memory.
  * @used: pages in memory.
  * @full: @used has been @limit.
+ * @bimodal: one in RECLAIM_BIMODAL refaults counts as one that came soon; @late: refaults.
  */
 struct reclaim {
 	const struct reclaim_ops *ops;
 	bool (*keeps)(void *arg, uint32_t page, int priority, uint32_t freed);
+	bool (*takes)(void *arg, uint32_t page, bool again, bool leaves);
+	void (*left)(void *arg, uint32_t page);
 	void *arg;
 	uint32_t limit;
 	uint32_t used;
 	bool full;
+	bool bimodal;
+	uint32_t late;
 };
 
 /**
@@ -45,6 +55,8 @@ struct reclaim {
  * @miss: a page comes in, and is referenced.
  * @next: a page in memory is to leave next, as UBM proposes it.  @once: by its first pass.
  *        @brief: of less than half of the cache, while loops are rare.
+ * @add: a page comes back that @takes took, without a reference.
+ * @drop: a page in memory is taken off the lists.
  * @destroy: free the lists.
  */
 struct reclaim_ops {
@@ -53,6 +65,8 @@ struct reclaim_ops {
 	void (*hit)(struct reclaim *r, uint32_t page);
 	void (*miss)(struct reclaim *r, uint32_t page);
 	void (*next)(struct reclaim *r, uint32_t page, bool once, bool brief);
+	void (*add)(struct reclaim *r, uint32_t page);
+	void (*drop)(struct reclaim *r, uint32_t page);
 	void (*destroy)(struct reclaim *r);
 };
 
@@ -62,6 +76,24 @@ static inline bool reclaim_keeps(const struct reclaim *r, uint32_t page, int pri
 				 uint32_t freed)
 {
 	return r->keeps && r->keeps(r->arg, page, priority, freed);
+}
+
+/* Is a page, which is on no list, taken?  If not, somebody may want to know that it leaves. */
+static inline bool reclaim_takes(struct reclaim *r, uint32_t page, bool again, bool leaves)
+{
+	bool takes = r->takes && r->takes(r->arg, page, again, leaves);
+
+	if (takes)
+		r->used--;
+	else if (leaves && r->left)
+		r->left(r->arg, page);
+	return takes;
+}
+
+/* A page came back too late.  Does it count as one that came soon? */
+static inline bool reclaim_lucky(struct reclaim *r)
+{
+	return r->bimodal && !(++r->late % RECLAIM_BIMODAL);
 }
 
 /* A page came in. */
