@@ -408,8 +408,9 @@ def ubm(data):
            "of the pure\nunits that the kernel has, with LRU for pages of no run. Its gains over "
            "LRU:",
            pairs(plain(kernel)),
-           "*ubm-due* ranks single pages by due time. The kernel has no such engine: these figures "
-           "say what\nthe idea can give, and nothing of UBM in the kernel.",
+           "*ubm-gap-mglru* (no suffix), *ubm-gap-classic* and *ubm-due* are engines that the "
+           "kernel has not:\nthese figures say what the ideas can give, and nothing of UBM in "
+           "the kernel.",
            pairs(plain(other))]
     if paper:
         controls = list(dict.fromkeys(r["control"] for r in data["rows"]))
