@@ -100,10 +100,10 @@ def worst_harm(rows, engine, base):
 
 
 def versus_best(rows, engine):
-    """Hits on P2 over those of the better of ARC and LIRS, at the worst size; None without P2."""
+    """The least ratio of P2's hits to those of the better of ARC and LIRS; None without P2."""
     hits = {(r["size"], r["engine"]): r["hits"] for r in mine(rows, trace="P2")}
     return min((hits[size, engine] / max(hits[size, "arc"], hits[size, "lirs"])
-                for size, _ in hits), default=None)
+                for size in {size for size, _ in hits}), default=None)
 
 
 def covered(rows, engine):

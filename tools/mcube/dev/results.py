@@ -409,8 +409,8 @@ def ubm(data):
            "LRU:",
            pairs(plain(kernel)),
            "*ubm-gap-mglru* (no suffix), *ubm-gap-classic* and *ubm-due* are engines that the "
-           "kernel has not:\nthese figures say what the ideas can give, and nothing of UBM in "
-           "the kernel.",
+           "kernel does not have:\nthese figures say what the ideas can give, and nothing of UBM "
+           "in the kernel.",
            pairs(plain(other))]
     if paper:
         controls = list(dict.fromkeys(r["control"] for r in data["rows"]))

@@ -9,7 +9,7 @@
  *
  * On the classic lists the second access of a page of the rest moves it to the head of the
  * rest, and reclaim holds it when it comes to it, if the rest is small.  Were it held at once,
- * readers that follow each other would fill the list with pages that nobody reads again.
+ * readers that follow each other would fill the list with pages that no reader comes to again.
  */
 #include "list.h"
 #include "reclaim.h"

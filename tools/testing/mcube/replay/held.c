@@ -51,7 +51,8 @@
  *    make room were worth, the rest gets all pages again: sizes between are worse than both.
  *    That is a trial: if the hits do not come, it goes back, and waits for longer each time.
  *
- * 6. Held pages that nobody uses for three times as many clocks as there are pages are given up.
+ * 6. All held pages are given up if no program has used one of them for three times as many
+ *    clocks as both lists have pages.
  *
  * All numbers are integers.  Nothing here locks: the caller holds the lock of the lists.
  */
@@ -91,8 +92,7 @@ static void fade(u64 *sum)
  * @h: decisions
  * @capacity: pages of both lists together, at least 1
  *
- * What is known about gaps stays.  When the tail of held was pushed is forgotten: it counts as
- * pushed now.
+ * The counts of gaps stay.  The marks of pushes are lost: all held pages count as pushed now.
  */
 void mcube_ubm_held_resize(struct mcube_ubm_held *h, u32 capacity)
 {
@@ -361,7 +361,7 @@ u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool
 	h->turned = h->clock;
 	if ((s32)(h->clock - h->next) >= 0)
 		evaluate(h, nr_held, nr_rest);
-	/* Reclaim has to get on: a page is left to it, and those that held gives up. */
+	/* Reclaim has to free pages: one page of the rest and all demoted pages may leave. */
 	h->may_hold = max(nr_rest, 1U) - 1;
 	if (nr_rest >= h->rest)
 		return 0;

@@ -27,7 +27,7 @@
  *         priority, and how many pages reclaim has freed before.  NULL: no page stays.
  * @takes: takes a page off the lists, or not.  @again: it was used again since it came;
  *         @leaves: else it leaves; if not, else the lists keep it.  NULL: takes none.
- * @left: a page left; NULL if nobody wants to know.
+ * @left: is told of each page that leaves; may be NULL.
  * @arg: of @keeps, @takes and @left.
  * @limit: most pages in memory.
  * @used: pages in memory.
@@ -78,7 +78,7 @@ static inline bool reclaim_keeps(const struct reclaim *r, uint32_t page, int pri
 	return r->keeps && r->keeps(r->arg, page, priority, freed);
 }
 
-/* Is a page, which is on no list, taken?  If not, somebody may want to know that it leaves. */
+/* Does @takes take a page that is on no list?  If not, and the page leaves, @left is told. */
 static inline bool reclaim_takes(struct reclaim *r, uint32_t page, bool again, bool leaves)
 {
 	bool takes = r->takes && r->takes(r->arg, page, again, leaves);
