@@ -121,9 +121,7 @@ def draw(rows):
         ax.margins(y=0.2)
     axes[0].set_ylabel("instructions per page")
     axes[0].legend(loc="upper left")
-    path = lab.picture(fig, "alloc")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "alloc")
 
 
 def run():

@@ -48,8 +48,7 @@ LIMITS = {"drawn_alone_loss_max": .01, "drawn_file_side_loss_max": .03}
 
 def arguments():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--machines", type=int, default=10, help="how many (default: 10)")
     parser.add_argument("--first", type=int, default=0,
                         help="number of the first machine (default: 0)")
@@ -231,9 +230,7 @@ def draw(pairs, alone):
                        [n.removesuffix("-sets").rpartition("-")[2] for n in names])
     axes[2].set_xlabel("machine")
     fig.tight_layout()
-    path = lab.picture(fig, "drawn")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "drawn")
 
 
 def report(args):

@@ -8,7 +8,6 @@ It runs `mcube estimate` on this machine, without any guest, and keeps what it p
     make bench-estimate ARGS="--repeat 5 --machine 'a cloud guest with ...'"
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -23,8 +22,7 @@ COLUMNS = ("even", "random", "kernel", "random/even", "kernel/even")
 
 def arguments():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--machine", default=os.environ.get("MACHINE") or None,
                         help="words that name the machine (default: by what it says of itself)")
     parser.add_argument("--repeat", type=int, default=3)

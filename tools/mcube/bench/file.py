@@ -189,9 +189,7 @@ def draw(rows):
     axes[0].legend(ncols=len(VARIANTS), fontsize="small")
     axes[1].set_xticks(range(len(COLUMNS)), [c.replace("_", " ") for c in COLUMNS],
                        fontsize="small")
-    path = lab.picture(fig, "file")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "file")
 
 
 def run():

@@ -12,7 +12,6 @@ A rep instruction that handles a page would outweigh everything else, and ratios
 would look better than they are. The figures therefore count it as one instruction.
 """
 
-import argparse
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -36,8 +35,7 @@ ON = switch_on("shuffle")
 
 def parser(doc, rounds):
     """A command line with the options that these benchmarks share."""
-    out = argparse.ArgumentParser(description=doc,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    out = ui.parser(doc)
     out.add_argument("--pages", type=int, default=4096, help="pages per round")
     out.add_argument("--rounds", type=int, default=rounds, help="rounds of each kind")
     out.add_argument("--mem", default="2G", help="memory of the guest")
@@ -74,9 +72,7 @@ def boot(run, tool, flavor, script, args, prepare=None, **machine):
     result = guest.run(f"set -e\n{script}\nfor d in alloc srm; do\n"
                        f"[ ! -d {ALLOC}/../$d/stats ] || grep . {ALLOC}/../$d/stats/* |"
                        " sed \"s|.*/|stat $d.|; s|:| |\"\ndone\n", run, 900)
-    if not result.ok:
-        raise Failure(f"{run}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(run)
     out = {"stat": {}}
     for line in result.output.splitlines():
         word, *rest = line.split()

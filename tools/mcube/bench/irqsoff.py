@@ -22,7 +22,6 @@ the tracer built in, which makes each section with interrupts off longer. The tr
 resolution of 1000 instructions. "where" is the section's first and last function.
 """
 
-import argparse
 import itertools
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -76,9 +75,7 @@ def measure(variant, memory, args):
         guest.root.file(lab.guest_tool(tool), f"/guest/{tool}")
     result = guest.run(script(variant, memory, args), name, 1800)
     disk.unlink()
-    if not result.ok:
-        raise Failure(f"{name}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(name)
     longest = dict(re.findall(r"^max (\w+) (\d+)$", result.output, re.M))
     where = dict(re.findall(r"^where (\w+) (.*)$", result.output, re.M))
     if set(longest) != set(LOADS):
@@ -116,15 +113,12 @@ def draw(rows):
     ax.set_xticks(range(len(groups)), [f"{m}, {x}" for m, x in groups])
     ax.set_ylabel("thousands of instructions")
     ax.legend()
-    path = lab.picture(fig, "irqsoff")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "irqsoff")
 
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--pages", type=int, default=16384, help="pages that a load reads")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of each kind of stream")
     parser.add_argument("--mem", default="1G", help="memory of the guest")

@@ -28,6 +28,7 @@ import report  # noqa: E402
 RESULTS = BUILD / "results"
 MAP = "/sys/kernel/mm/mcube/map"
 ALLOC = "/sys/kernel/mm/mcube/alloc"
+guest_tool = guests.program
 # Pages that a file takes in repetition n before the loads begin: n times so many.
 SHIFT_PAGES = 997
 
@@ -40,11 +41,6 @@ SET_MAP = f"""
 echo '{COLOR_MAP}' > {MAP}/color_map
 echo '{BANK_MAP}' > {MAP}/bank_map
 """
-
-
-def guest_tool(name):
-    """Build a program of tools/mcube/guest/ and return its path."""
-    return guests.program(name)
 
 
 def commit():
@@ -149,7 +145,7 @@ def shift(repetition):
 
 
 def picture(figure, name, kind=".png"):
-    """Write build/results/NAME.png, or NAME.svg for the documentation; returns the path.
+    """Write build/results/NAME.png, or NAME.svg for the documentation, and close the figure.
 
     The same figures give the same SVG: it has no date, and its names do not change.
     """
@@ -157,8 +153,10 @@ def picture(figure, name, kind=".png"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix({".png": ".svg", ".svg": ".png"}[kind]).unlink(missing_ok=True)
     about = {"Software": "mcube"} if kind == ".png" else {"Date": None}
-    with pyplot().rc_context({"svg.hashsalt": "mcube", "svg.fonttype": "none"}):
+    plt = pyplot()
+    with plt.rc_context({"svg.hashsalt": "mcube", "svg.fonttype": "none"}):
         figure.savefig(path, dpi=110, bbox_inches="tight", metadata=about)
+    plt.close(figure)
     return path
 
 

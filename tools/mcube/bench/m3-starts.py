@@ -25,7 +25,6 @@ All figures are simulated. The size of the gain depends on how the cores hide th
 DRAM, which the other rows show.
 """
 
-import argparse
 import math
 import random
 import statistics
@@ -148,9 +147,7 @@ def draw(rows, seed):
     axes[2].set_xlabel("cycles for a page")
     axes[2].legend(fontsize=7)
     fig.tight_layout()
-    path = lab.picture(fig, "m3-starts")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "m3-starts")
 
 
 def show(rows):
@@ -165,8 +162,7 @@ def show(rows):
 def options():
     """Command line."""
     others = "".join(f"    {n:15}{what}\n" for n, (what, _, _) in list(VARIANTS.items())[1:])
-    parser = argparse.ArgumentParser(description=__doc__.replace("OTHERS\n", others + "\n"),
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__.replace("OTHERS\n", others + "\n"))
     parser.add_argument("--runs", type=int, default=100, help="runs of each placement (100)")
     parser.add_argument("--seed", type=int, default=20261125, help="of the starts (20261125)")
     parser.add_argument("--misses", type=int, default=10,

@@ -54,7 +54,6 @@ may be chosen, and the last call reports them all:
     make bench-m3
 """
 
-import argparse
 import itertools
 import json
 import operator
@@ -282,9 +281,7 @@ def boot(args, model, name, memory, policy, part, repeat):
     for tool in TOOLS:
         vm.root.file(lab.guest_tool(tool), f"/guest/{tool}")
     result = vm.run(commands, name, 3600)
-    if not result.ok:
-        raise Failure(f"{name}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(name)
     path.write_text(json.dumps(identity), "utf-8")
     ui.say(f"{name}: {result.seconds:.0f} s")
 
@@ -547,16 +544,13 @@ def draw(groups, orders):
     axes[0][0].legend(title=f"fill order; line: least\nand most of {orders[-1]}", fontsize=7,
                       title_fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1))
     fig.tight_layout()
-    path = lab.picture(fig, "m3", ".svg")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "m3", ".svg")
 
 
 def options():
     """The command line; --quick sets what is not given."""
     loads = (*ALONE, *LOCKSTEP, *PATTERNS, *SHAPES, *REAL)
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--quick", action="store_true",
                         help="used memory; stock, shuffle and auto; no real programs, 1 and 4 "
                              "threads, one repetition, unless other options say otherwise")

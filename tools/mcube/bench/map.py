@@ -15,7 +15,6 @@ A row that is run with several seeds counts as the worst of its outcomes. Rows t
 describe have to be refused. All times are simulated.
 """
 
-import argparse
 import json
 import random
 import shlex
@@ -146,8 +145,7 @@ def in_guest(args, name, model, memory="-m 256 -k 4K"):
     result, found = guests_model.probed(
         args.kernel or image(), model, f"{memory} -v {args.pairs}",
         f"bench-map-{name.replace(' ', '-').replace(',', '')}")
-    if not result.ok:
-        raise Failure(f"{name}: {result.why()}", f"console: {result.console}")
+    result.need(name)
     return json.loads(found)
 
 
@@ -180,8 +178,7 @@ def run_row(args, name, machine, keys, options, known):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--kernel", help="bzImage (default: build/test)")
     parser.add_argument("--seeds", type=int, default=1,
                         help="of lines and noise, for rows without a guest (default 1)")

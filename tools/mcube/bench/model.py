@@ -21,7 +21,6 @@ Three measurements, in one run:
 Only speed and off depend on the host and on its other load.
 """
 
-import argparse
 import os
 import random
 import resource
@@ -137,8 +136,7 @@ def speed(args):
     guest = boot(args, modelled.Model(MACHINE, PREFETCH))
     result = guest.run(f"/guest/mcube-model run -m -c {CPUS} -p mixed -k 8192 -n {each} "
                        "-s llc_misses:1000\n", "bench-model-speed", 900)
-    if not result.ok:
-        raise Failure(f"speed: {result.why()}", f"console: {result.console}")
+    result.need("speed")
     seconds, count = None, {}
     for line in result.output.splitlines():
         word = line.split()
@@ -166,8 +164,7 @@ def cpu_seconds(args, model, name):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = guest.run(script, f"bench-model-{name}", 600)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if not result.ok:
-        raise Failure(f"{name}: {result.why()}", f"console: {result.console}")
+    result.need(name)
     return after.ru_utime - before.ru_utime
 
 
@@ -206,8 +203,7 @@ def show(rows, summary):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--kernel", type=Path, help="bzImage (default: build/test)")
     parser.add_argument("--accesses", type=int, default=ACCESSES, help="of the speed guest")
     parser.add_argument("--numbers", type=int, default=4000, help="that sort sorts")

@@ -14,8 +14,6 @@ The report covers all guests whose figures are in build/guest/, including those 
 runs. All figures are simulated; the machines are in tools/mcube/model/machines/.
 """
 
-import argparse
-
 import lab  # first: it makes the other packages importable
 from lib import ui
 from lib.modelled import Model, machines
@@ -28,8 +26,7 @@ PARTS = {"loads": loads, "programs": programs, "mixed": mixed, "phases": phases}
 def arguments():
     """Command line."""
     titles = "".join(f"    {n:10}{m.TITLE}\n" for n, m in PARTS.items())
-    parser = argparse.ArgumentParser(description=__doc__.replace("PARTS\n", titles + "\n"),
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__.replace("PARTS\n", titles + "\n"))
     parser.add_argument("--part", nargs="+", default=list(PARTS), choices=list(PARTS),
                         help="what to run (default: all)")
     parser.add_argument("--machine", nargs="+", default=["small"], choices=machines())

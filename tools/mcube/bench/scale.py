@@ -36,7 +36,6 @@ zone->lock once for thousands of pages. --before FILE prints the figures of anot
 commit beside, from its scale.json.
 """
 
-import argparse
 import json
 import statistics
 from pathlib import Path
@@ -111,9 +110,7 @@ for d in alloc srm; do
 done
 """, title, 1800)
     disk.unlink()
-    if not result.ok:
-        raise Failure(f"{title}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(title)
     stats = {w[1]: int(w[2]) for w in map(str.split, result.output.splitlines())
              if w[:1] == ["stat"]}
     found = counters(result.output)
@@ -210,15 +207,12 @@ def draw(rows):
     axes[0][0].set_ylabel("bounces per 1000 pages")
     axes[0][0].legend(fontsize="x-small")
     fig.tight_layout()
-    path = lab.picture(fig, "scale")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "scale")
 
 
 def arguments():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--cpus", type=int, default=8, help="CPUs of the guest")
     parser.add_argument("--rounds", type=int, default=2, help="counted rounds")
     parser.add_argument("--pages", type=int, default=8192,

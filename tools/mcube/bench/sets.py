@@ -16,7 +16,6 @@ no kernel runs. Parts:
     make bench-sets ARGS="--parts hits"
 """
 
-import argparse
 import bisect
 import itertools
 import json
@@ -44,8 +43,7 @@ MIXES = {"hits": PAGES // 2, "half": 2 * PAGES, "misses": 20 * PAGES}
 
 def arguments():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared/traces",
                         help="folder of NAME.trace.gz (default: %(default)s)")

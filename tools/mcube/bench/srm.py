@@ -16,7 +16,6 @@ whose figures are in build/guest/, including those of earlier runs. All figures 
 hit ratio are simulated; the machines are in tools/mcube/model/machines/.
 """
 
-import argparse
 import functools
 from types import SimpleNamespace
 
@@ -54,8 +53,7 @@ def arguments():
     """Command line."""
     titles = "".join(f"    {n:10}{m.TITLE}\n"
                      for n, m in PARTS.items())
-    parser = argparse.ArgumentParser(description=__doc__.replace("PARTS\n", titles + "\n"),
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__.replace("PARTS\n", titles + "\n"))
     parser.add_argument("--part", nargs="+", default=["main"], choices=[*PARTS, "all"],
                         help="what to run (default: main)")
     parser.add_argument("--machine", nargs="+", default=list(MACHINES))

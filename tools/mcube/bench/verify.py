@@ -15,7 +15,6 @@ booted as well, where the whole command runs, and noise is another CPU that read
 guest_right and guest_wrong count verdicts; guest_unknown those that were refused.
 """
 
-import argparse
 import itertools
 import json
 import statistics
@@ -77,8 +76,7 @@ def judged(program, seeds, case):
 
 def arguments():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=sorted({m[0] for m in MAPS}),
                         default=sorted({m[0] for m in MAPS}))
     parser.add_argument("--backing", nargs="+", choices=BACKING, default=list(BACKING))

@@ -99,6 +99,4 @@ def draw(load, held):
     ax.set_ylim(bottom=0)
     ax.set_xlabel("iteration")
     ax.set_ylabel("10^3 cycles (simulated)")
-    path = lab.picture(fig, f"demo-{NAME}")
-    plt.close(fig)
-    return str(path)
+    return str(lab.picture(fig, f"demo-{NAME}"))

@@ -9,7 +9,6 @@ Text goes to the terminal, numbers go to build/results/demo.json, and pictures g
 build/results/demo-*.png.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -32,8 +31,7 @@ SCENES = [dram, stream, polluter, loops, randoms]
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("scene", nargs="*", help="scenes to show (default: all): "
                         + ", ".join(p.NAME for p in SCENES))
     parser.add_argument("--kernel", type=Path, help="patched bzImage (default: build/test)")

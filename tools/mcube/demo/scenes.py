@@ -16,7 +16,6 @@ import shlex
 from concurrent.futures import ThreadPoolExecutor
 
 import lab  # first: it makes the other packages importable
-from lab import Failure
 from lib import ui
 from qemu import Guest
 
@@ -46,9 +45,7 @@ def run(scene, variant, kernel):
     scene.prepare(guest.root)
     name = f"demo-{scene.NAME}-{variant}"
     result = guest.run("set -e\nmkdir -p /results\n" + scene.script(variant), name)
-    if not result.ok:
-        raise Failure(f"{name}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(name)
     return result
 
 
@@ -68,6 +65,4 @@ def bars(name, panels):
     for ax, (title, found) in zip(axes[0], panels.items()):
         ax.bar(list(found), [v for v, _ in found.values()], color=[c for _, c in found.values()])
         ax.set_title(title, fontsize="medium")
-    path = lab.picture(fig, f"demo-{name}")
-    plt.close(fig)
-    return str(path)
+    return str(lab.picture(fig, f"demo-{name}"))

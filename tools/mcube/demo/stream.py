@@ -153,6 +153,4 @@ def draw(rows):
                      [v["max"] - v["median"] for v in values]])
         ax.tick_params(axis="x", labelsize=7)
         ax.set_title(f"{title} (simulated)")
-    path = lab.picture(fig, f"demo-{NAME}")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, f"demo-{NAME}")

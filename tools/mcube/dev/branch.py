@@ -11,7 +11,6 @@ commits again. The last step compares the end of the branch with what
 `make tree` lays in build/linux.
 """
 
-import argparse
 import email.utils
 import hashlib
 import os
@@ -181,8 +180,7 @@ def make(steps=lambda name: None):
 
 def run():
     """Command line."""
-    argparse.ArgumentParser(description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    ui.parser(__doc__).parse_args()
     steps = Steps("branch", ["commit the base", "commit the patches",
                              "compare with build/linux"])
     base, patches = make(steps)

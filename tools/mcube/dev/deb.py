@@ -10,7 +10,6 @@ modules, no lockdown, no BTF. Each gets the options of configs/product.config, w
 out what is for tests. The script reads the configuration inside the finished package too.
 """
 
-import argparse
 import fnmatch
 import hashlib
 import shutil
@@ -268,8 +267,7 @@ def refuse_hooks(debs):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--config", metavar="NAME", help="configuration to start from: "
                         f"{', '.join(debian.NAMES)}, running, or a file")
     parser.add_argument("--only", choices=["kernel", "mcube", "kselftests", "config"],

@@ -9,7 +9,6 @@ modules are built against the headers, BTF, the selftests; remove the packages. 
 and no KVM: the machine is emulated, so this takes an hour or so and is no part of make test.
 """
 
-import argparse
 import os
 import re
 import select
@@ -161,8 +160,7 @@ def boot(disk, grub):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--release", choices=sorted(STOCK), default="bookworm")
     parser.add_argument("--debs", type=Path, default=BUILD / "deb", help="folder of the packages")
     parser.add_argument("--test", action="append", help="kselftest to run (default: two)")

@@ -11,7 +11,6 @@ every test says ok. As a command:
 guests_kselftest.py, guests_power.py and guests_model.py run the other tests.
 """
 
-import argparse
 import concurrent.futures
 import os
 import re
@@ -196,8 +195,7 @@ def report(results):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("what", choices=["boot", "kunit", "command", "stress"])
     parser.add_argument("--nodes", type=int, help="NUMA nodes (default: each in turn)")
     parser.add_argument("--mem", help="stress: one size only")

@@ -14,7 +14,6 @@ Variables MCUBE_FUZZ_* and MCUBE_SETCACHE_* of the environment reach the guests,
 mcube_fuzz.c and setcache_torture.c.
 """
 
-import argparse
 import fnmatch
 import os
 import re
@@ -380,8 +379,7 @@ def tortured(minutes, nodes=2):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("test", nargs="*", help="default: all")
     parser.add_argument("--nodes", type=int, help="NUMA nodes (default: 1, and then 2)")
     parser.add_argument("--debug", action="store_true",

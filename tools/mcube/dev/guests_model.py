@@ -10,7 +10,6 @@ model; none is a time. As a command:
     guests_model.py [model | patterns | banks | selftests | perf | command | verify]
 """
 
-import argparse
 import contextlib
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -216,8 +215,7 @@ def everything():
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("what", nargs="?", choices=list(PARTS))
     args = parser.parse_args()
     return guests.report(PARTS[args.what]() if args.what else everything())

@@ -14,7 +14,6 @@ no later operation wrote have to be equal in both. As a command:
     guests_power.py [--minutes M] [--seed S]
 """
 
-import argparse
 import re
 import subprocess
 import time
@@ -144,8 +143,7 @@ def power(minutes=0, seed=1):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--minutes", type=float, default=0,
                         help="repeat for so long (default: once)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first power cut")

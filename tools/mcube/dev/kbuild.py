@@ -10,7 +10,6 @@ directory cheap and its result repeatable. If sources, fragments and compiler
 did not change, make does not run again.
 """
 
-import argparse
 import hashlib
 import os
 import re
@@ -171,8 +170,7 @@ def build(flavor, targets=("bzImage", "modules")):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("flavor", choices=sorted(FLAVORS))
     parser.add_argument("target", nargs="*", help="make targets (default: bzImage modules)")
     parser.add_argument("--config-only", action="store_true")

@@ -13,7 +13,6 @@ checksum of that file, of checkpatch and of this script, and the next run skips
 the file.
 """
 
-import argparse
 import concurrent.futures
 import functools
 import hashlib
@@ -360,8 +359,7 @@ def run_checks(only=None):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--only", metavar="CHECK", help="run one check and show all its findings")
     args = parser.parse_args()
     bad = sum(bool(found) for _, found in run_checks(args.only))

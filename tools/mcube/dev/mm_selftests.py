@@ -12,7 +12,6 @@ that a slow host slows all three down. The script prints a table and writes
 build/results/mm-selftests.json.
 """
 
-import argparse
 import concurrent.futures
 import json
 import re
@@ -149,8 +148,7 @@ def common(got, test):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--limit", type=int, default=120, help="seconds for each test")
     parser.add_argument("--again", type=int, default=3,
                         help="how often a row that differs is run again")

@@ -11,7 +11,6 @@ build/state/tree.json holds the checksum of every file that `tree` laid. The
 checksums distinguish an edit in build/linux from a change of the repository.
 """
 
-import argparse
 import difflib
 import filecmp
 import hashlib
@@ -320,8 +319,7 @@ def check():
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawTextHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("command", choices=["tree", "refresh", "check"])
     parser.add_argument("--force", action="store_true",
                         help="tree: throw edits in build/linux away")

@@ -12,7 +12,6 @@ A self-test proves on the real objects that the comparison finds a changed
 constant and a changed call and ignores a changed line number.
 """
 
-import argparse
 import io
 import re
 import sys
@@ -160,8 +159,7 @@ def build_objects(steps):
 
 def run():
     """Command line: a verdict per object."""
-    argparse.ArgumentParser(description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    ui.parser(__doc__).parse_args()
     steps = Steps("off-check", ["compile unpatched", "compile patched, options off",
                                 "compare"])
     names = build_objects(steps)

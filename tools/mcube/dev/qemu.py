@@ -16,7 +16,6 @@ The script may send a request to the host as a line of output:
     ##host: cut-power              kill the machine
 """
 
-import argparse
 import json
 import os
 import re
@@ -99,6 +98,12 @@ class Result:
             return "ok"
         kills = f", out of memory: killed {', '.join(self.kills)}" if self.kills else ""
         return f"the script returned {self.status}{kills}"
+
+    def need(self, name):
+        """Raise a Failure unless the run was good."""
+        if not self.ok:
+            raise Failure(f"{name}: {self.why()}\n{self.output[-800:]}",
+                          f"console: {self.console}")
 
 
 class Guest:
@@ -350,8 +355,7 @@ def image(flavor="test"):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("script", nargs="?", type=Path, help="shell script for the guest")
     parser.add_argument("--flavor", default="test", help="build/FLAVOR's kernel")
     parser.add_argument("--kernel", type=Path, help="bzImage to use in place of a flavor")

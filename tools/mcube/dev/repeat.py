@@ -11,7 +11,6 @@ every guest of run NN. build/results/repeat.json has
     summary     runs, and how many of them failed
 """
 
-import argparse
 import json
 import shutil
 import time
@@ -70,8 +69,7 @@ def save(parameters, rows):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--times", type=int, default=10, help="runs in a row")
     parser.add_argument("--stages", default=",".join(STAGES), help="default: %(default)s")
     parser.add_argument("--minutes", type=float, default=0.5, help="of each stress")

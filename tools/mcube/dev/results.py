@@ -12,7 +12,6 @@ missing, or has no figures of a part of the benchmark, the section stays as it i
 in the document, so a benchmark or a part can be renewed without running all.
 """
 
-import argparse
 import functools
 import json
 import re
@@ -659,8 +658,7 @@ def svg(path):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if it differs")
     args = parser.parse_args()
     texts, without = {}, []

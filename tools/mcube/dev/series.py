@@ -9,7 +9,6 @@
 All three commands renew the branch first; see branch.py.
 """
 
-import argparse
 import re
 import shutil
 
@@ -148,8 +147,7 @@ def bisect(only):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("command", choices=["emit", "check", "bisect"])
     parser.add_argument("--count", type=int, default=3,
                         help="check: least number of point releases")

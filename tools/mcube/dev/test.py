@@ -8,7 +8,6 @@ fails; the script never omits a stage silently. The last line has the counts, an
 build/results/test.json has every case by name.
 """
 
-import argparse
 import json
 import os
 import re
@@ -134,8 +133,7 @@ def stages(quick):
 
 def run():
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = ui.parser(__doc__)
     parser.add_argument("--quick", action="store_true",
                         help="only stages that need no kernel: units, command, lint")
     parser.add_argument("--debug", action="store_true", help="only those of the debug kernel")

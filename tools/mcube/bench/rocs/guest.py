@@ -71,9 +71,7 @@ def boot(name, lines, options, timeout=3600, programs=(), files=(), drives=()):
         vm.root.file(host, inside)
     script = "\n".join(["set -e", ". /guest/rocs.sh", "begin", *lines]) + "\n"
     result = vm.run(script, f"{PREFIX}-{name}", timeout)
-    if not result.ok:
-        raise Failure(f"{PREFIX}-{name}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(f"{PREFIX}-{name}")
     (result.results / "options.json").write_text(json.dumps(options), "utf-8")
     ui.say(f"{PREFIX}-{name}: {result.seconds:.0f} s")
 

@@ -47,6 +47,4 @@ def draw(rows):
     for i, row in enumerate(rows[:8]):
         profile(fig.add_subplot(grid[2 + i // 4, i % 4]), row)
     fig.tight_layout()
-    path = lab.picture(fig, "rocs")
-    plt.close(fig)
-    return path
+    return lab.picture(fig, "rocs")

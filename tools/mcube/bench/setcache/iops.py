@@ -74,9 +74,7 @@ echo {LIMIT_MIB}M > /sys/fs/cgroup/fio/memory.max
 echo 0 > /proc/sys/vm/dirty_writeback_centisecs
 [ -b {file} ] || dd if=/dev/zero of={file} bs=1M count=128 2>/dev/null
 """ + "".join(command(file, *run, args.passes) for run in runs(args.fio_jobs)), title, 1500)
-    if not result.ok:
-        raise Failure(f"{title}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(title)
     counted = {}
     for line in result.output.splitlines():
         name, _, rest = line.partition(" ")

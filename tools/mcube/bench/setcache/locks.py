@@ -49,9 +49,7 @@ echo 48M > /sys/fs/cgroup/fio/memory.max
         end = f"\n echo '{MARK}{run[0]} {run[1]}'; grep : /proc/lock_stat )\n"
         script += f"{head}echo 0 > /proc/lock_stat; fio --name{last}".replace(" )\n", end)
     result = vm.run(script, title, 1500)
-    if not result.ok:
-        raise Failure(f"{title}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(title)
     out[place] = counters(result.output)
     if not SETS & set(out[place].get(("setcache", "miss"), ())):
         raise Failure(f"{title}: no lock {', '.join(SETS)} was counted",

@@ -75,9 +75,7 @@ def measure(args, out):
                                f"{S}/stats/fills)\n")
         result = vm.run(script, "bench-setcache-ratio", 1500)
     disk.unlink()
-    if not result.ok:
-        raise Failure(f"bench-setcache-ratio: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need("bench-setcache-ratio")
     before = 0, 0
     for line in result.output.splitlines():
         if line.startswith("ratio "):

@@ -148,9 +148,7 @@ def boot(name, lines, options, timeout=3600, **machine):
     begin = f"begin {'ext4' if fs == 'scratch' else fs}"
     script = "\n".join(["set -e", ". /guest/srm.sh", begin, *lines]) + "\n"
     result = vm.run(script, f"{PREFIX}-{name}", timeout, {"BIG": BIG_MIB})
-    if not result.ok:
-        raise Failure(f"{PREFIX}-{name}: {result.why()}\n{result.output[-800:]}",
-                      f"console: {result.console}")
+    result.need(f"{PREFIX}-{name}")
     (result.results / "options.json").write_text(json.dumps(options), "utf-8")
     ui.say(f"{PREFIX}-{name}: {result.seconds:.0f} s")
 

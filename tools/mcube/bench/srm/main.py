@@ -216,9 +216,7 @@ def draw(rows, name="srm"):
     axes[0][0].legend(fontsize=6, loc="lower left")
     axes[0][1].legend(fontsize=8)
     fig.tight_layout()
-    path = lab.picture(fig, name)
-    plt.close(fig)
-    return path
+    return lab.picture(fig, name)
 
 
 def draw_cuts(ax, rows):

@@ -6,6 +6,7 @@ the start and the next step, so that a person can follow the work. An error says
 what went wrong and what to do about it, without a traceback.
 """
 
+import argparse
 import collections
 import fcntl
 import os
@@ -61,6 +62,12 @@ class Steps:
         """Close the job."""
         passed = clock(time.monotonic() - self.start)
         print(f"==> {self.job} [{passed}] {text}", flush=True)
+
+
+def parser(doc):
+    """A command line whose help is the text of its script."""
+    return argparse.ArgumentParser(description=doc,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def sh(*argv, **kw):
