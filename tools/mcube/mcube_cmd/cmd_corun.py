@@ -11,7 +11,6 @@ seconds.
 
 import os
 import platform
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -165,11 +164,6 @@ def prepare(command):
         raise Failure(f"'{command}' failed with status {status}", "run it by itself first")
 
 
-def interrupt(*_):
-    """A signal that asks to end is like Ctrl-C: tidy up first."""
-    raise KeyboardInterrupt
-
-
 def run(args):
     """mcube corun."""
     if args.repeat < 1:
@@ -180,8 +174,7 @@ def run(args):
     cpus = choose_cpus(args, notes)
     policies = choose_policies(args, notes)
     events = choose_events(args, notes)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
+    race.end_by_signals()
     saved = policy.Saved() if policies[0][0] == "off" else None
     try:
         runs = measure(args, policies, cpus, events,

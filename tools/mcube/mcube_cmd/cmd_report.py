@@ -11,13 +11,12 @@ import os
 import platform
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from . import addrmap, cgroup, dimms, host, machine, module, perf, policy, report
+from . import addrmap, cgroup, dimms, host, machine, module, perf, policy, race, report
 from .term import Failure, print_json
 
 HELP = "measure what mcube does here, and write one file that can be sent"
@@ -28,7 +27,11 @@ EXAMPLE = """examples:
   mcube report --list                     the steps, and none of them is run
 """
 HOUR = 3600.0
-KSELFTESTS = ("/usr/lib/mcube/kselftests",)
+MCUBE = [sys.executable, sys.argv[0]]
+# Steps by the mcube command itself.
+COMMANDS = {"check": "check", "status": "status", "verify": "map verify",
+            "known maps": "map known", "estimate": "estimate"}
+KSELFTESTS = "/usr/lib/mcube/kselftests"
 LOADS = Path(__file__).resolve().parent / "loads.py"
 # Boot parameters that matter to placement; all others stay out of the report.
 PARAMETERS = ("mcube.", "transparent_hugepage", "default_hugepagesz", "hugepagesz", "hugepages",
@@ -47,7 +50,7 @@ def arguments(parser):
     parser.add_argument("--dir", metavar="DIR", default="/var/tmp", help="where files to read are "
                         "made, and removed at the end (default /var/tmp)")
     parser.add_argument("--kselftests", metavar="DIR", help="installed kernel tests of mcube "
-                        f"(default {KSELFTESTS[0]}); 'none' for no tests")
+                        f"(default {KSELFTESTS}); 'none' for no tests")
     parser.add_argument("--list", action="store_true", help="print the steps and end")
     parser.add_argument("--json", action="store_true", help="print the report as JSON, too")
 
@@ -61,124 +64,95 @@ class Plan:
     """The steps, and what they need."""
 
     def __init__(self, quick, folder, tests):
-        self.quick, self.folder, self.tests = quick, folder, tests
+        self.quick, self.tests = quick, tests
         every = machine.caches()[0]
         self.llc = every[-1].bytes if every else 8 << 20
-        self.rounds = 1 if quick else 3
         self.loads = 200000 if quick else 20000000
         # Larger than the last-level cache, and small enough to be read in a second or two.
         self.file_mib = 16 if quick else max(256, min(2048, 4 * self.llc >> 20))
-        self.files = {n: Path(folder) / f"file-{n}" for n in ("one", "other")}
+        self.files = [Path(folder) / "file-one", Path(folder) / "file-other"]
 
-    def commands(self):
-        """[(name, subcommand)] of the mcube command itself."""
-        return [("check", ["check"]), ("status", ["status"]), ("verify", ["map", "verify"]),
-                ("known maps", ["map", "known"]), ("estimate", ["estimate"])]
+    def steps(self):
+        """[(name, command, profile of a corun or None)], in order."""
+        out = [(name, [*MCUBE, *words.split(), "--json"], None) for name, words in COMMANDS.items()]
+        rounds = "1" if self.quick else "3"
+        for profile, (victim, others) in self.coruns().items():
+            words = ["corun", "--victim", victim, "--profile", profile, "--repeat", rounds]
+            for other in others:
+                words += ["--with", other]
+            out.append((f"corun {profile}", [*MCUBE, *words, "--json"], profile))
+        return out + [(f"kselftest {n}", [f"{self.tests}/run_kselftest.sh", "-t", f"mcube:{n}"],
+                       None) for n in self.kselftests()]
 
     def coruns(self):
-        """[(profile, victim, others)] of programs beside each other."""
-        one, other = self.files["one"], self.files["other"]
+        """{profile: (victim, others)} of programs beside each other."""
+        one, other = self.files
         kib = max(64, self.llc // 1024 * 3 // 5)
         stream = load("stream", max(4096, self.llc // 256), 20 if self.quick else 200)
         most = min(4, len(os.sched_getaffinity(0)))
+        pages = 2000 if self.quick else 400000
         inside = f"echo 0 > {host.at(cgroup.FOLDER)}/{GROUP}/cgroup.procs; exec "
-        return [
-            ("m3", stream, [stream] * max(1, most - 1)),
-            ("srm", load("chase", kib, self.loads), [load("scan", one)]),
-            ("rocs", load("pollute", kib // 2, max(4, self.llc >> 20), self.loads),
-             [load("chase", kib // 4, self.loads // 10)]),
-            ("ubm", inside + load("loop", one, 4 if self.quick else 10),
-             [inside + load("scan", other)]),
-            ("setcache", load("reads", one, 2000 if self.quick else 400000),
-             [load("reads", other, 2000 if self.quick else 400000)])]
+        return {
+            "m3": (stream, [stream] * max(1, most - 1)),
+            "srm": (load("chase", kib, self.loads), [load("scan", one)]),
+            "rocs": (load("chase", kib // 2, self.loads, max(4, self.llc >> 20)),
+                     [load("chase", kib // 4, self.loads // 10)]),
+            "ubm": (inside + load("loop", one, 4 if self.quick else 10),
+                    [inside + load("scan", other)]),
+            "setcache": (load("reads", one, pages), [load("reads", other, pages)])}
 
     def kselftests(self):
         """Names of the tests that are installed."""
-        if not self.tests:
-            return []
-        try:
-            text = (Path(self.tests) / "kselftest-list.txt").read_text("utf-8")
-        except OSError:
-            return []
+        text = ""
+        with contextlib.suppress(OSError):
+            text = (Path(self.tests or "") / "kselftest-list.txt").read_text("utf-8")
         names = [w.partition(":")[2] for w in text.split() if w.startswith("mcube:")]
         return [n for n in names if n not in NO_TESTS and (n.endswith("_input") or not self.quick)]
-
-    def names(self):
-        """Names of all steps, in order."""
-        return [n for n, _ in self.commands()] + [f"corun {p}" for p, _, _ in self.coruns()] \
-            + [f"kselftest {n}" for n in self.kselftests()]
 
 
 class Runner:
     """Runs a plan; its records are complete at any time."""
 
     def __init__(self, plan, say):
-        self.plan, self.say, self.steps, self.begin = plan, say, [], time.monotonic()
-        self.loaded = []
+        self.plan, self.say, self.todo, self.steps = plan, say, plan.steps(), []
+        self.loaded, self.begin = [], time.monotonic()
 
     def record(self, name, step):
         """Keep what a step gave."""
         self.steps.append({"name": name, **step})
         why = f": {step['why']}" if step["why"] else ""
-        total = len(self.plan.names())
-        left = (time.monotonic() - self.begin) / len(self.steps) * (total - len(self.steps))
-        self.say(f"[{len(self.steps)}/{total}] {name}: {step['status']}{why}"
-                 f" ({step['seconds']:.0f} s; about {max(0, left) / 60:.0f} min left)")
+        done, total = len(self.steps), len(self.todo)
+        left = (time.monotonic() - self.begin) / done * (total - done)
+        self.say(f"[{done}/{total}] {name}: {step['status']}{why}"
+                 f" ({step['seconds']:.0f} s; about {left / 60:.0f} min left)")
         if step["status"] == "interrupted":
             raise KeyboardInterrupt
 
-    def skip(self, name, why):
-        """A step that is not run."""
-        self.record(name, {"status": "refused", "why": str(why), "seconds": 0.0,
-                           **({"next": why.advice} if isinstance(why, Failure) else {})})
-
-    def step(self, name, argv, **options):
-        """Run a step, unless the hour is over."""
-        if time.monotonic() - self.begin > HOUR:
-            self.skip(name, "not run: an hour is over")
-        else:
-            self.record(name, report.judge(report.run(argv, **options)))
-
     def run(self):
         """All steps."""
-        for name, words in self.plan.commands():
-            self.step(name, [*report.mcube(), *words, "--json"])
-        self.run_coruns()
-        for name in self.plan.kselftests():
-            # The runner returns 0 although a test failed: the results tell.
-            self.step(f"kselftest {name}", [f"{self.plan.tests}/run_kselftest.sh", "-t",
-                                            f"mcube:{name}"])
-            self.steps[-1] = counted(self.steps[-1])
-
-    def run_coruns(self):
-        """Programs beside each other, with each policy off and on."""
-        try:
-            files = make_files(self.plan)
-        except Failure as e:
-            files = e
-        for profile, victim, others in self.plan.coruns():
-            name = f"corun {profile}"
+        for name, argv, profile in self.todo:
             try:
-                if profile in ("srm", "ubm", "setcache") and isinstance(files, Failure):
-                    raise files
+                if time.monotonic() - self.begin > HOUR:
+                    raise Failure("not run: an hour is over")
                 with self.prepared(profile):
-                    words = ["corun", "--victim", victim, "--profile", profile, "--repeat",
-                             str(self.plan.rounds), "--json"]
-                    for other in others:
-                        words += ["--with", other]
-                    self.step(name, [*report.mcube(), *words])
+                    step = report.judge(report.run(argv))
             except Failure as e:
-                self.skip(name, e)
+                step = {"status": "refused", "why": str(e), "seconds": 0.0, "next": e.advice}
+            self.record(name, report.counted(step) if argv[-1].startswith("mcube:") else step)
 
     def prepared(self, profile):
         """A context in which a profile can be applied."""
+        if not profile:
+            return contextlib.nullcontext()
         policy.need_kernel()
         wanted = policy.profile(profile)
+        if profile in ("srm", "ubm", "setcache") and not self.plan.files[-1].exists():
+            make_files(self.plan)
         if wanted.module and module.load(wanted.module):
             self.loaded.append(wanted.module)
         if profile == "rocs":
             # It writes the descriptions of this machine's events, which stay.
-            got = report.judge(report.run([*report.mcube(), "rocs", "on", "--auto", "--alloc"]))
+            got = report.judge(report.run([*MCUBE, "rocs", "on", "--auto", "--alloc"]))
             if got["status"] != "ok":
                 raise Failure(got["why"], got.get("next", ""))
             policy.switch_off()
@@ -193,42 +167,23 @@ class Runner:
             report.run(["modprobe", "-r", name])
 
 
-def counted(step):
-    """The record of a test, with its results counted."""
-    lines = step.get("output", "").splitlines()
-    count = {"passed": 0, "failed": 0, "skipped": 0}
-    for line in lines:
-        text = line.lstrip("# ")
-        if text.startswith("not ok "):
-            count["failed"] += 1
-        elif text.startswith("ok "):
-            count["skipped" if "# SKIP" in text else "passed"] += 1
-    step["results"] = count
-    if step["status"] == "ok" and (count["failed"] or not sum(count.values())):
-        step.update(status="failed", why=f"{count['failed']} failed" if count["failed"]
-                    else "it gave no result")
-    return step
-
-
 def make_files(plan):
     """Make the files to read."""
-    need = 2 * plan.file_mib << 20
-    free = shutil.disk_usage(plan.folder).free
+    need, free = 2 * plan.file_mib << 20, shutil.disk_usage(plan.files[0].parent).free
+    advice = "name another place by --dir"
     if free < 2 * need:
         raise Failure(f"{plan.file_mib * 2} MiB of files and as much free space need more than the "
-                      f"{free >> 20} MiB that are free there", "name another place by --dir")
+                      f"{free >> 20} MiB that are free there", advice)
     block = os.urandom(1 << 20)
     try:
-        for path in plan.files.values():
+        for path in plan.files:
             with open(path, "wb") as f:
                 for _ in range(plan.file_mib):
                     f.write(block)
                 f.flush()
                 os.fsync(f.fileno())
     except OSError as e:
-        raise Failure(f"files cannot be made: {os.strerror(e.errno)}",
-                      "name another place by --dir") from e
-    return plan.files
+        raise Failure(f"files cannot be made: {os.strerror(e.errno)}", advice) from e
 
 
 def describe():
@@ -259,8 +214,8 @@ def tests_of(args):
     if args.kselftests and not Path(args.kselftests, "run_kselftest.sh").is_file():
         raise Failure(f"{args.kselftests} has no run_kselftest.sh",
                       "name the directory of 'make kselftest-install', or 'none'")
-    places = [args.kselftests] if args.kselftests else KSELFTESTS
-    return next((p for p in places if Path(p, "run_kselftest.sh").is_file()), None)
+    place = args.kselftests or KSELFTESTS
+    return place if Path(place, "run_kselftest.sh").is_file() else None
 
 
 def restore(saved):
@@ -273,28 +228,24 @@ def restore(saved):
     return "yes"
 
 
-def stop(*_):
-    """A signal that asks to end is like Ctrl-C."""
-    raise KeyboardInterrupt
-
-
 def run(args):
     """mcube report."""
     output = args.output or time.strftime("mcube-report-%Y%m%d-%H%M.tar.gz")
     tests = tests_of(args)
     if args.list:
-        print("\n".join(Plan(args.quick, args.dir, tests).names()))
+        print("\n".join(name for name, *_ in Plan(args.quick, args.dir, tests).steps()))
         return 0
-    report.check_path(output)
+    host.check_file(output, (".tar.gz", ".tgz"), "report.tar.gz")
     if not os.path.isdir(args.dir) or not os.access(args.dir, os.W_OK):
         raise Failure(f"{args.dir} is no directory to write to", "name another one by --dir")
     if not host.is_root():
         raise Failure("only root may switch policies, which the report compares",
                       "run it by sudo")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
-    say = (lambda text: print(text, file=sys.stderr, flush=True)) if args.json else \
-        (lambda text: print(text, flush=True))
+    race.end_by_signals()
+
+    def say(text):
+        print(text, file=sys.stderr if args.json else sys.stdout, flush=True)
+
     before, interrupted = describe(), False
     saved = policy.Saved() if policy.present() and not policy.why_not_writable() else None
     folder = tempfile.mkdtemp(prefix="mcube-report-", dir=args.dir)
@@ -309,12 +260,13 @@ def run(args):
         restored = restore(saved)
         runner.tidy()
         shutil.rmtree(folder, ignore_errors=True)
-    users = [os.environ.get(k, "") for k in ("SUDO_USER", "USER", "LOGNAME")]
-    data = report.Scrubber(users, (folder, args.dir, LOADS.parents[1])).all({
+    data = report.scrub({
         "quick": args.quick, "interrupted": interrupted, "restored": restored,
-        "machine": before,
-        "steps": runner.steps, "not_run": runner.plan.names()[len(runner.steps):],
-        "log": report.log_lines()})
+        "machine": before, "steps": runner.steps,
+        "not_run": [name for name, *_ in runner.todo[len(runner.steps):]],
+        "log": report.log_lines()},
+        [os.environ.get(k) for k in ("SUDO_USER", "USER", "LOGNAME")],
+        (folder, args.dir, LOADS.parents[1]))
     report.write(output, data)
     if args.json:
         print_json(data)

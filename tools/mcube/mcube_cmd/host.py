@@ -52,6 +52,16 @@ def write(path, text):
         os.close(fd)
 
 
+def check_file(path, kinds, example):
+    """Refuse a file that could not be written, before the work."""
+    path = Path(path)
+    if not path.name.endswith(kinds):
+        raise Failure(f"{path} is no {kinds[0]} file", f"name a file such as {example}")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK) or path.is_dir():
+        raise Failure(f"{path} cannot be written",
+                      f"name a {kinds[0]} file in a directory that you may write to")
+
+
 def cpu_list(text):
     """'0-2,5' as [0, 1, 2, 5]."""
     out = []

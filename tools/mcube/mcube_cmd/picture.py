@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Pictures, by matplotlib, which only this module needs."""
 
-import os
 import sys
-from pathlib import Path
 
+from . import host
 from .term import Failure
 
 
@@ -24,13 +23,8 @@ def pyplot():
 
 def check(path, example):
     """Refuse a picture that could not be drawn, before the work."""
-    if Path(path).suffix != ".png":
-        raise Failure(f"{path} is no .png file", f"name a file such as {example}")
+    host.check_file(path, (".png",), example)
     pyplot()
-    folder = Path(path).parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
-        raise Failure(f"{path} cannot be written",
-                      "name a .png file in a directory that you may write to")
 
 
 def save(plt, figure, path):

@@ -134,6 +134,15 @@ class CoRunner:
         self.child.end()
 
 
+def end_by_signals():
+    """Let signals that ask to end be like Ctrl-C: tidy up first."""
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+
+
 def finish(children):
     """Kill children, also if Ctrl-C comes meanwhile."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

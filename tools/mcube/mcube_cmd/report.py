@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Steps of 'mcube report': run them, watch that they get on, and write one file of all.
 
-A step is a command. It ends by itself, or is stalled: for STALL seconds it has said nothing,
-started no program and written nothing. A step that fails is recorded, and the next one runs.
+A step is a command. It ends by itself, or is stalled: for STALL seconds it has started no
+program and written nothing. A step that fails is recorded, and the next one runs.
 """
 
+import contextlib
 import io
 import json
 import os
@@ -12,7 +13,6 @@ import platform
 import re
 import signal
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
@@ -25,39 +25,15 @@ STALL = 600.0
 LOOK = 0.5              # seconds between looks at a step
 KEPT = 64 << 10         # bytes of a step's output that are kept, the last ones
 # Host names that are words of these reports.
-WORDS = ("localhost", "mcube", "debian", "linux")
+WORDS = ("localhost", "mcube", "debian", "linux", "root")
 # What names processes and cgroups of users, as settings or in what a command prints.
 PRIVATE = ("pids", "cgroup", "targets", "comm", "explained")
-
-
-def mcube():
-    """The mcube command of this package, in the source tree or installed."""
-    here = Path(__file__).resolve()
-    return [sys.executable, str(next((p for p in (here.parents[1] / "mcube",
-                                                  here.parents[3] / "bin/mcube") if p.is_file()),
-                                     "mcube"))]
 
 
 def ignore_signals():
     """From here on nothing may keep the settings from coming back."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-
-
-def children(pid):
-    """PIDs of all processes below a process."""
-    below, out = {}, []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            m = re.search(r"\) \S (\d+)", raw(f"/proc/{name}/stat"))
-            if m:
-                below.setdefault(int(m[1]), []).append(int(name))
-    wait = [pid]
-    while wait:
-        mine = below.get(wait.pop(), [])
-        out += mine
-        wait += mine
-    return out
 
 
 def raw(path):
@@ -68,81 +44,80 @@ def raw(path):
         return ""
 
 
-def sign_of_life(pid, files):
-    """What changes while a step gets on."""
+def children(pid):
+    """PIDs of all processes below a process."""
+    below, out = {}, [pid]
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if m := re.search(r"\) \S (\d+)", raw(f"/proc/{name}/stat")):
+            below.setdefault(int(m[1]), []).append(int(name))
+    for at in out:
+        out += below.get(at, [])
+    return out[1:]
+
+
+def sign_of_life(pid):
+    """What changes while a step gets on: its processes, and the bytes that they wrote."""
     pids = [pid, *children(pid)]
-    written = sum(int(m[1]) for p in pids
-                  if (m := re.search(r"^wchar: (\d+)", raw(f"/proc/{p}/io"), re.M)))
-    return tuple(pids), written, tuple(os.fstat(f.fileno()).st_size for f in files)
+    return pids, sum(int(m[1]) for p in pids
+                     if (m := re.search(r"^wchar: (\d+)", raw(f"/proc/{p}/io"), re.M)))
 
 
 def end(process):
     """Kill a step and what it started; a step gets time to tidy up first."""
     # Programs of 'mcube corun' have sessions of their own, which it ends itself.
     left = children(process.pid)
-    for number, patience in ((signal.SIGINT, 20), (signal.SIGKILL, 20)):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(patience)
-            break
-        except ProcessLookupError:
-            break
-        except subprocess.TimeoutExpired:
-            continue
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(20)
+    process.kill()
     for pid in left:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    process.wait()
 
 
-def run(argv, stall=None, env=None):
-    """Run a command: {"status", "why", "seconds", "out", "err"}.
+def watch(process, stall):
+    """Wait for a step, as long as it gets on: does it?"""
+    last, since = None, time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LOOK)
+            return True
+        if (now := sign_of_life(process.pid)) != last:
+            last, since = now, time.monotonic()
+        elif time.monotonic() - since > stall:
+            return False
 
-    status is ok, failed, stalled or interrupted; failed is refined by judge().
+
+def run(argv, stall=STALL):
+    """Run a command: {"status", "why", "seconds", "out", "err", "exit"}.
+
+    status is ok, failed, stalled, refused or interrupted; failed is refined by judge().
     """
     begin = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        result = {"status": "ok", "why": ""}
         try:
             process = subprocess.Popen(  # pylint: disable=consider-using-with
-                argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                env={**os.environ, **(env or {})})
+                argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
         except OSError as e:
             return {"status": "refused", "why": f"{argv[0]}: {os.strerror(e.errno)}",
                     "seconds": 0.0, "out": "", "err": ""}
+        status, why = "ok", ""
         try:
-            watch(process, (out, err), STALL if stall is None else stall, result)
+            if not watch(process, stall):
+                end(process)
+                status, why = "stalled", f"nothing happened for {stall:.0f} s"
+            elif process.returncode:
+                status, why = "failed", f"status {process.returncode}"
         except KeyboardInterrupt:
             ignore_signals()
             end(process)
-            result = {"status": "interrupted", "why": "by a signal"}
-        if result["status"] == "ok" and process.returncode:
-            result = {"status": "failed", "why": f"status {process.returncode}"}
-        result["seconds"] = round(time.monotonic() - begin, 1)
-        for name, f in (("out", out), ("err", err)):
+            status, why = "interrupted", "by a signal"
+        for f in (out, err):
             f.seek(max(0, f.seek(0, os.SEEK_END) - (1 << 24)))
-            result[name] = f.read().decode("utf-8", "replace")
-        result["exit"] = process.returncode
-    return result
-
-
-def watch(process, files, stall, result):
-    """Wait for a step, as long as it gets on."""
-    last, since = None, time.monotonic()
-    while True:
-        try:
-            process.wait(LOOK)
-            return
-        except subprocess.TimeoutExpired:
-            pass
-        now = sign_of_life(process.pid, files)
-        if now != last:
-            last, since = now, time.monotonic()
-        elif time.monotonic() - since > stall:
-            end(process)
-            result.update(status="stalled", why=f"nothing happened for {stall:.0f} s")
-            return
+        return {"status": status, "why": why, "seconds": round(time.monotonic() - begin, 1),
+                "out": out.read().decode("utf-8", "replace"),
+                "err": err.read().decode("utf-8", "replace"), "exit": process.returncode}
 
 
 def judge(got):
@@ -156,8 +131,7 @@ def judge(got):
         if got["status"] == "failed" and got["exit"] == 1:
             record.update(status="ok", why="")
     except ValueError:
-        text = (got["out"] + got["err"])[-KEPT:]
-        if text:
+        if text := (got["out"] + got["err"])[-KEPT:]:
             record["output"] = text
     if record["status"] == "failed":
         if m := re.search(r"^mcube \w+: error: (.*?)(?:^what to do: (.*))?\Z", got["err"],
@@ -170,33 +144,36 @@ def judge(got):
     return record
 
 
-class Scrubber:
-    """Removes what names the machine or its users from texts."""
+def counted(step):
+    """The record of a kernel test, whose runner returns 0 although a test failed."""
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    for bad, skip in re.findall(r"^[# ]*(not )?ok (?:.*(# SKIP))?", step.get("output", ""), re.M):
+        count["failed" if bad else "skipped" if skip else "passed"] += 1
+    step["results"] = count
+    if step["status"] == "ok" and (count["failed"] or not sum(count.values())):
+        step.update(status="failed", why=f"{count['failed']} failed" if count["failed"]
+                    else "it gave no result")
+    return step
 
-    def __init__(self, names=(), paths=()):
-        node = platform.node()
-        words = {node, node.partition(".")[0], *names} - {""}
-        self.words = sorted((w for w in words if w.lower() not in WORDS and w != "root"), key=len,
-                            reverse=True)
-        self.paths = sorted((str(p) for p in paths), key=len, reverse=True)
 
-    def text(self, text):
-        """A text without these words."""
-        for path in self.paths:
-            text = text.replace(path, "DIR")
-        for word in self.words:
-            text = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", "HOST", text)
-        return re.sub(r"/home/[^/\s'\"]+", "/home/USER", text)
+def scrub(data, names=(), paths=()):
+    """Anything that JSON holds, without what names the machine or its users."""
+    node = platform.node()
+    words = {w for w in (node, node.partition(".")[0], *names) if w and w.lower() not in WORDS}
+    instead = [(re.escape(str(p)), "DIR") for p in sorted(paths, key=lambda p: -len(str(p)))]
+    instead += [(rf"(?<![\w.-]){re.escape(w)}(?![\w-])", "HOST")
+                for w in sorted(words, key=len, reverse=True)]
+    instead.append((r"/home/[^/\s'\"]+", "/home/USER"))
 
-    def all(self, data):
-        """Anything that JSON holds."""
-        if isinstance(data, str):
-            return self.text(data)
-        if isinstance(data, dict):
-            return {self.text(str(k)): self.all(v) for k, v in data.items() if k not in PRIVATE}
-        if isinstance(data, list):
-            return [self.all(x) for x in data]
-        return data
+    def clean(x):
+        if isinstance(x, str):
+            for pattern, word in instead:
+                x = re.sub(pattern, word, x)
+        elif isinstance(x, dict):
+            return {clean(str(k)): clean(v) for k, v in x.items() if k not in PRIVATE}
+        return [clean(y) for y in x] if isinstance(x, list) else x
+
+    return clean(data)
 
 
 def as_text(data):
@@ -208,25 +185,13 @@ def as_text(data):
         lines.append(f"{s['status']:12}{s['name']:20}{s['seconds']:7.0f} s{why}")
         if s.get("next"):
             lines.append(f"{'':12}what to do: {s['next']}")
-    lines += ["", "report.json has all figures."]
-    return "\n".join(lines) + "\n"
-
-
-def check_path(path):
-    """Refuse a file that could not be written, before the work."""
-    path = Path(path)
-    if not path.name.endswith((".tar.gz", ".tgz")):
-        raise Failure(f"{path} is no .tar.gz file", "name a file such as report.tar.gz")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK) or path.is_dir():
-        raise Failure(f"{path} cannot be written", "name a file in a directory that you may "
-                      "write to, by --output")
+    return "\n".join([*lines, "", "report.json has all figures.", ""])
 
 
 def write(path, data):
     """Write the report, whole or not at all."""
     members = {"report.txt": as_text(data), "report.json": json.dumps(data, indent=1) + "\n"}
-    path = Path(path)
-    part = path.with_name(f".{path.name}.part")
+    part = Path(path).with_name(f".{Path(path).name}.part")
     try:
         with tarfile.open(part, "w:gz") as tar:
             for name, text in members.items():

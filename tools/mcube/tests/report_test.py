@@ -15,7 +15,6 @@ from unittest import mock
 
 import fake
 from mcube_cmd import cmd_report, loads, module, report
-from mcube_cmd.term import Failure
 
 # In the place of the mcube command: refuses some, fails one, and prints where it was called.
 COMMAND = """#!/bin/sh
@@ -66,7 +65,7 @@ class Steps(fake.Case):
         """What counts as getting on: output, a program that starts or ends, and bytes written."""
         with open(self.root.path / "out", "wb") as f:
             def sign():
-                return report.sign_of_life(os.getpid(), (f,))
+                return report.sign_of_life(os.getpid())
 
             first = sign()
             f.write(b"x")
@@ -84,21 +83,12 @@ class Steps(fake.Case):
     def test_interrupted(self):
         """Ctrl-C ends the step, which can tidy up."""
         mark = Path(self.root.path) / "tidy"
-        before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), \
-            signal.getsignal(signal.SIGHUP)
-        self.addCleanup(lambda: [signal.signal(n, h) for n, h in zip(
-            (signal.SIGINT, signal.SIGTERM, signal.SIGHUP), before)])
-        looks = []
-
-        def look(*_):
-            looks.append(1)
-            if len(looks) > 2:
-                raise KeyboardInterrupt
-            return len(looks)
-
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        looks = mock.Mock(side_effect=[1, 2, KeyboardInterrupt])
         program = "import sys, time\ntry:\n  time.sleep(4321)\nexcept KeyboardInterrupt:\n" \
             "  open(sys.argv[1], 'w').close()\n"
-        with mock.patch("mcube_cmd.report.sign_of_life", look):
+        with mock.patch("mcube_cmd.report.sign_of_life", looks):
             got = report.run(["env", "--default-signal=INT", sys.executable, "-c", program,
                               str(mark)])
         self.assertEqual(got["status"], "interrupted")
@@ -124,7 +114,7 @@ class Steps(fake.Case):
     def test_counted(self):
         """Results of a kernel test, whose runner returns 0 although a test failed."""
         def step(text):
-            return cmd_report.counted({"status": "ok", "why": "", "output": text})
+            return report.counted({"status": "ok", "why": "", "output": text})
         got = step("TAP version 13\n# ok 1 a\n# ok 2 b # SKIP no disk\nok 1 selftests: x\n")
         self.assertEqual((got["status"], got["results"]),
                          ("ok", {"passed": 2, "failed": 0, "skipped": 1}))
@@ -137,16 +127,18 @@ class Privacy(fake.Case):
 
     def test_scrubber(self):
         """Names of the machine and of users, and paths."""
-        with mock.patch.object(platform, "node", lambda: "box7.example.org"):
-            s = report.Scrubber(["alice"], ["/mnt/alices-disk"])
-        self.assertEqual(s.all({"rocs": {"pids": "4242", "cgroup": "/user.slice", "steps": "32"}}),
-                         {"rocs": {"steps": "32"}})
-        got = s.all({"box7": ["at box7.example.org, /home/alice/x", 7, None],
-                     "b": "alice's /mnt/alices-disk/f; box7x, xbox7, 0x24000"})
-        self.assertEqual(got, {"HOST": ["at HOST, /home/USER/x", 7, None],
-                               "b": "HOST's DIR/f; box7x, xbox7, 0x24000"})
-        with mock.patch.object(platform, "node", lambda: "mcube"):
-            self.assertEqual(report.Scrubber(["root"]).text("mcube of root"), "mcube of root")
+        def scrubbed(node, data, *more):
+            with mock.patch.object(platform, "node", lambda: node):
+                return report.scrub(data, *more)
+
+        self.assertEqual(scrubbed("box7.example.org", {
+            "rocs": {"pids": "4242", "cgroup": "/user.slice", "steps": "32"},
+            "box7": ["at box7.example.org, /home/alice/x", 7, None],
+            "b": "alice's /mnt/alices-disk/f; box7x, xbox7, 0x24000"},
+            ["alice"], ["/mnt/alices-disk"]), {
+                "rocs": {"steps": "32"}, "HOST": ["at HOST, /home/USER/x", 7, None],
+                "b": "HOST's DIR/f; box7x, xbox7, 0x24000"})
+        self.assertEqual(scrubbed("mcube", "mcube of root", ["root", None]), "mcube of root")
 
     def test_parameters(self):
         """Of the boot parameters, those that matter to placement."""
@@ -169,7 +161,7 @@ class Report(fake.Case):
         command = self.folder / "command"
         command.write_text(COMMAND.replace("HOSTNAME", platform.node()), "utf-8")
         command.chmod(command.stat().st_mode | stat.S_IXUSR)
-        for patch in (mock.patch.object(report, "mcube", lambda: [str(command)]),
+        for patch in (mock.patch.object(cmd_report, "MCUBE", [str(command)]),
                       mock.patch.object(report, "ignore_signals", lambda: None),
                       mock.patch.object(signal, "signal", lambda *_: None),
                       mock.patch.object(module, "load", lambda name: False)):
@@ -292,7 +284,7 @@ class Report(fake.Case):
         """A kernel without mcube: the report says so, and has what can be had."""
         self.make(False)
         self.folder.mkdir(parents=True, exist_ok=True)
-        with mock.patch.object(report, "mcube", lambda: ["true"]):
+        with mock.patch.object(cmd_report, "MCUBE", ["true"]):
             data = self.report()[3]
         steps = {s["name"]: s for s in data["steps"]}
         self.assertEqual(steps["corun m3"]["status"], "refused")
@@ -306,8 +298,6 @@ class Report(fake.Case):
         self.assertEqual((steps["corun m3"]["status"], steps["corun srm"]["status"]),
                          ("ok", "refused"))
         self.assertIn("--dir", steps["corun srm"]["next"])
-        with self.assertRaises(Failure):
-            report.check_path("/nosuch/x.tar.gz")
 
 
 class Loads(fake.Case):
@@ -327,9 +317,9 @@ class Loads(fake.Case):
         """Each load ends without an error."""
         path = Path(self.root.path) / "file"
         path.write_bytes(os.urandom(1 << 20))
-        for name, words in {"chase": (64, 1000), "stream": (64, 2), "pollute": (64, 1, 3000),
-                            "scan": (path,), "loop": (path, 2), "reads": (path, 100)}.items():
+        cases = {"chase": (64, 3000, 1), "stream": (64, 2), "scan": (path,), "loop": (path, 2),
+                 "reads": (path, 100)}
+        for name, words in cases.items():
             got = report.run([sys.executable, "-B", loads.__file__, name, *map(str, words)])
             self.assertEqual((got["status"], got["err"]), ("ok", ""), name)
-        self.assertEqual(set(loads.LOADS),
-                         {"chase", "stream", "pollute", "scan", "loop", "reads"})
+        self.assertEqual(set(loads.LOADS), set(cases))
