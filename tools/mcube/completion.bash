@@ -30,7 +30,7 @@ _mcube()
 		words="check status apply off map pages rocs ubm setcache record replay estimate report corun --help --version"
 	else
 		case $command:$prev in
-		*:--png|*:--plot|*:--paper|*:--from|*:--save|*:--functions|*:--out|report:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+		*:--png|*:--plot|*:--paper|*:--save|*:--functions|*:--out|report:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		record:-o|record:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 		*:--only) words="anon file" ;;
 		replay:--policy) words="lru mglru ubm ubm-mglru" ;;
@@ -53,7 +53,7 @@ _mcube()
 			map)
 				words+=" show set verify probe known --color --bank --explain"
 				words+=" --color-map --bank-map --colors --cache --paper --module"
-				words+=" --core --from --save --mib"
+				words+=" --core --save --mib"
 				words+=" --memory --page --verify --seed --clock --hypothesis"
 				words+=" --functions --out"
 				;;

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Options of subcommands with actions, such as mcube ubm on, off, status, watch."""
 
+import os
+import time
+
 from .term import Failure
 
 
@@ -26,6 +29,12 @@ def check_seconds(args, *options):
         value = getattr(args, option)
         if value is not None and value <= 0:
             raise Failure(f"--{option} {value:g} is no time", "give seconds above 0")
+
+
+def begin_look():
+    """The head of one of many looks, on a terminal in the place of the one before."""
+    print("\x1b[H\x1b[J" if os.isatty(1) else "", end="")
+    print(time.strftime("%H:%M:%S"))
 
 
 def add_watch(parser, drawn):

@@ -2,7 +2,7 @@
 """mcube apply, mcube off: switch a policy on, switch all policies off."""
 
 from . import addrmap, host, module, policy, sections
-from .term import Failure, print_json, print_table
+from .term import Failure, output, print_json, print_table
 
 APPLY = "switch a policy on by the name of its profile"
 OFF = "switch all policies off; every free page goes back to the stock allocator"
@@ -51,12 +51,9 @@ def show_list(args):
     found = policy.profiles().values()
     rows = [{"name": p.name, "state": state(p), "title": p.title, "apply": p.apply}
             for p in found]
-    if args.json:
-        print_json(rows)
-        return 0
-    print_table(["profile", "state", "what it does"],
-                [[r["name"], r["state"], r["title"]] for r in rows], 3)
-    return 0
+    return output(args, rows, lambda _: print_table(
+        ["profile", "state", "what it does"],
+        [[r["name"], r["state"], r["title"]] for r in rows], 3))
 
 
 def dry_run(args, pairs):
@@ -73,11 +70,10 @@ def dry_run(args, pairs):
 def show_changes(args, changed, nothing):
     """Print what was changed."""
     if args.json:
-        print_json({"changed": [{"file": f, "before": a, "after": b} for f, a, b in changed]})
-        return
-    for file, old, new in changed:
-        print(f"{policy.SYSFS}/{file}: {old} -> {new}")
-    if not changed:
+        print_json({"changed": policy.as_json(changed)})
+    elif changed:
+        policy.show(changed)
+    else:
         print(nothing)
 
 

@@ -13,7 +13,7 @@ import re
 
 from . import (addrmap, cmd_map, events, host, machine, map_verify, pagemap, perf, policy,
                probe)
-from .term import Failure, print_json, size
+from .term import Failure, output, size
 
 HELP = "what this kernel and machine can do, what is missing, what to do next"
 EXAMPLE = """examples:
@@ -333,8 +333,5 @@ def wrap(text, width):
 def run(args):
     """mcube check."""
     data = collect()
-    if args.json:
-        print_json(data)
-    else:
-        show(data)
+    output(args, data, show)
     return 0 if data["usable"] else 1

@@ -7,10 +7,8 @@ stream beside a working set runs through all colors and through one. Each figure
 of the repeats, with the least and the largest of them.
 """
 
-import statistics
-
-from . import machine, map_verify, picture, probe
-from .term import Failure, plural, print_json, print_table, size
+from . import corun_report, machine, map_verify, picture, probe
+from .term import Failure, output, plural, print_table, size
 
 HELP = "measure what placement by color would save on this machine, on any kernel"
 EXAMPLE = """examples:
@@ -34,17 +32,12 @@ def arguments(parser):
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def spread(values):
-    """Median, least and largest of the repeats."""
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
 def merged(rows, names):
     """Each name's spread over the repeats, of the medians that mcube-probe printed."""
     out = {}
     for name in names:
         if all(name in row for row in rows):
-            out[name] = spread([row[name][1] for row in rows])
+            out[name] = corun_report.spread([row[name][1] for row in rows])
     return out
 
 
@@ -199,10 +192,4 @@ def run(args):
     if args.png and any("sizes" in x for x in data["levels"]):
         draw(data, args.png)
         data["picture"] = args.png
-    if args.json:
-        print_json(data)
-        return 0
-    show(data)
-    if "picture" in data:
-        print(f"picture: {args.png}")
-    return 0
+    return output(args, data, show, data.get("picture"))

@@ -3,7 +3,7 @@
 
 from . import actions, addrmap, host, known, machine, map_probe, map_verify, paper, policy
 from .addrmap import PAGE_SHIFT
-from .term import Failure, print_json, size
+from .term import Failure, output, print_json, size
 
 HELP = "show, set, explain, verify or find the address map"
 EXAMPLE = """examples:
@@ -22,7 +22,7 @@ BELONG = {"explain": ("show",), "color_map": ("show",), "bank_map": ("show",),
           "color": ("set",), "bank": ("set",), "cache": ("verify", "probe --colors"),
           "colors": ("probe --colors", "probe"), "paper": ("probe --paper", "probe"),
           "save": ("probe --paper", "probe"),
-          **dict.fromkeys(("module", "core", "from", "mib"), ("probe --paper",)),
+          **dict.fromkeys(("module", "core", "mib"), ("probe --paper",)),
           **dict.fromkeys(("memory", "page", "verify", "seed", "clock", "hypothesis", "functions",
                            "out"), ("probe",))}
 NAMES = {"color": "which cache sets it competes for", "bank": "which DRAM bank it lies in"}
@@ -89,8 +89,7 @@ def show(found, in_force):
             per = f" of {size(found.color_bytes)} of cache each"
         print(f"{dim.nr} {name}s{per}: {NAMES[name]}")
         for i, mask in enumerate(dim.masks):
-            bits = [b for b in range(mask.bit_length()) if mask >> b & 1]
-            print(f"  bit {i} = parity of address bits {', '.join(map(str, bits))}   {mask:#x}")
+            print(f"  bit {i} = parity of address bits {map_probe.bits(mask)}   {mask:#x}")
         for (shift, table), unit in zip(dim.tables, dim.units):
             print(f"  + {unit} * entry (frame >> {shift}) % {len(table)} of "
                   f"{','.join(map(str, table))}")
@@ -139,11 +138,8 @@ def set_map(args):
             e.args = (f"{text}\nthe masks are as before, but count as root's: {now}, which was "
                       f"{before}; the next boot finds them anew",)
         raise
-    for file, old, new in [] if args.json else changed:
-        print(f"{policy.SYSFS}/{file}: {old} -> {new}")
-    if not changed and not args.json:
-        print("the map is as it was")
-    return 0
+    return output(args, addrmap.Map.of_kernel().as_json(),
+                  lambda _: policy.show(changed) if changed else print("the map is as it was"))
 
 
 def action_of(args):
@@ -165,14 +161,9 @@ def run(args):
     if action in ("verify", "probe --colors"):
         return map_verify.run(args, action != "verify")
     if action == "set":
-        set_map(args)
-        if args.json:
-            print_json(addrmap.Map.of_kernel().as_json())
-        return 0
+        return set_map(args)
     if action == "known":
-        data = known.survey()
-        print_json(data) if args.json else known.show(data)
-        return 0
+        return output(args, known.survey(), known.show)
     found = addrmap.Map.of_args(args)
     rows = [explain(found, address(x)) for x in args.explain]
     if args.json:

@@ -5,7 +5,7 @@ import fnmatch
 
 from . import addrmap, host, machine, pagemap, picture
 from .addrmap import Map
-from .term import EVEN, SHADES, Failure, print_json, print_table, shade
+from .term import EVEN, SHADES, Failure, output, print_table, shade
 
 HELP = "heat map of the colors and banks of a process's pages (root)"
 EXAMPLE = """examples:
@@ -149,10 +149,4 @@ def run(args):
     data = collect(found, args)
     if args.png:
         draw(data, args.png)
-    if args.json:
-        print_json(data)
-    else:
-        show(data)
-        if args.png:
-            print(f"picture: {args.png}")
-    return 0
+    return output(args, data, show, args.png)

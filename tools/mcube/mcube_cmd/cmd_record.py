@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from . import actions, host, inodes, refs, trace, tracefs
-from .term import Failure, number, plural, print_json, print_table, size
+from .term import Failure, number, output, plural, print_table, size
 
 HELP = "record the page-cache references of a command, of a cgroup or of all processes"
 EXAMPLE = """examples:
@@ -309,10 +309,7 @@ def run(args):
         data = summary(args, words, writer, result)
     finally:
         writer.close()
-    if args.json:
-        print_json(data)
-    else:
-        show(data)
+    output(args, data, show)
     if data["status"]:
         print(f"note: the command returned {data['status']}", file=sys.stderr)
     return 1 if data["lost"] else 0

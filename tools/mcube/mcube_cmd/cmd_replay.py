@@ -6,7 +6,7 @@ import re
 import statistics
 
 from . import cgroup, replay, trace
-from .term import Failure, plural, print_json, print_table, size
+from .term import Failure, output, plural, print_table, size
 
 HELP = "replay recorded references against real files in a cgroup with a limit of memory"
 EXAMPLE = """examples:
@@ -99,9 +99,6 @@ def run(args):
         if not args.keep:
             files.remove()
         files.close()
-    if args.json:
-        print_json({"file": args.file, "header": recorded.header, "page": page,
-                    "readahead": not args.no_readahead, "rows": rows})
-    else:
-        show(args, recorded.header, rows)
-    return 0
+    return output(args, {"file": args.file, "header": recorded.header, "page": page,
+                         "readahead": not args.no_readahead, "rows": rows},
+                  lambda _: show(args, recorded.header, rows))

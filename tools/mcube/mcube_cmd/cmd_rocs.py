@@ -2,11 +2,10 @@
 """mcube rocs: find pages that pollute the cache, and move them to few cache colors."""
 
 import errno
-import os
 import time
 
 from . import actions, events, host, module, picture, policy, rocs, rocs_report
-from .term import Failure, print_json
+from .term import Failure, output, print_json
 
 HELP = "ROCS: pages of programs that pollute the cache move to few cache colors"
 EXAMPLE = """examples:
@@ -125,13 +124,11 @@ def switch_on(args):
                       for n in ("pids", "cgroup", "auto"))
     if args.json:
         print_json({"events": chosen.name, "descriptions": texts, "module_loaded": fresh,
-                    "changed": [{"file": f, "before": a, "after": b} for f, a, b in changed],
+                    "changed": policy.as_json(changed),
                     "has_targets": has_targets})
         return 0
     print(f"events: {chosen.name} ({chosen.title})")
-    for file, old, new in changed:
-        if not file.startswith("rocs/events/"):
-            print(f"{policy.SYSFS}/{file}: {old or '-'} -> {new or '-'}")
+    policy.show(c for c in changed if not c[0].startswith("rocs/events/"))
     print("ROCS is on; 'mcube rocs' shows what it does, 'mcube rocs off' undoes it."
           if changed else "ROCS is on already, with these settings")
     if not has_targets:
@@ -146,21 +143,15 @@ def switch_off(args):
     was_on = rocs.loaded() and policy.current("rocs/enabled") == "1"
     if was_on:
         policy.write("rocs/enabled", "0")
-    if args.json:
-        print_json({"was_on": was_on})
-    else:
-        print("ROCS is off: pages of targets have left the pollute partition" if was_on else
-              "ROCS is off already")
-    return 0
+    return output(args, {"was_on": was_on}, lambda _: print(
+        "ROCS is off: pages of targets have left the pollute partition" if was_on else
+        "ROCS is off already"))
 
 
 def show_status(args, before=None):
     """One view; its counters."""
     data = rocs.status()
-    if args.json:
-        print_json(data)
-    else:
-        rocs_report.show_status(data, before, rocs.why_hidden())
+    output(args, data, lambda d: rocs_report.show_status(d, before, rocs.why_hidden()))
     return data["counters"]
 
 
@@ -170,8 +161,7 @@ def watch(args):
     try:
         while True:
             if not args.json:
-                print("\x1b[H\x1b[J" if os.isatty(1) else "", end="")
-                print(time.strftime("%H:%M:%S"))
+                actions.begin_look()
             before = show_status(args, before)
             print(flush=True)
             time.sleep(args.watch)
@@ -186,13 +176,7 @@ def show_profile(args):
     data = rocs.profile(args.pid[0] if args.pid else None)
     if args.plot:
         rocs_report.draw(data, args.plot)
-    if args.json:
-        print_json(data)
-    else:
-        rocs_report.show_profile(data)
-        if args.plot:
-            print(f"\npicture: {args.plot}")
-    return 0
+    return output(args, data, rocs_report.show_profile, args.plot)
 
 
 def run(args):

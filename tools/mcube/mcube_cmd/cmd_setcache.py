@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """mcube setcache: serve random reads from a set-associative page cache."""
 
-import os
 import re
 import time
 
 from . import actions, module, picture, policy, setcache, setcache_report
-from .term import Failure, print_json
+from .term import Failure, output, print_json
 
 HELP = "page sets: random reads are served from small sets of pages instead of the page cache"
 EXAMPLE = """examples:
@@ -80,10 +79,9 @@ def switch_on(args):
         raise
     if args.json:
         print_json({"module_loaded": fresh, "mode": policy.current("setcache/mode"),
-                    "changed": [{"file": f, "before": a, "after": b} for f, a, b in changed]})
+                    "changed": policy.as_json(changed)})
         return 0
-    for file, old, new in changed:
-        print(f"{policy.SYSFS}/{file}: {old} -> {new}")
+    policy.show(changed)
     print("page sets are on; 'mcube setcache' shows what they do, 'mcube setcache off' undoes it"
           if changed else "page sets are on already, with these settings")
     if policy.current("setcache/mode") == "random":
@@ -98,12 +96,8 @@ def switch_off(args):
     was_on = setcache.loaded() and policy.current("setcache/mode") != "off"
     if was_on:
         policy.write("setcache/mode", "off")
-    if args.json:
-        print_json({"was_on": was_on})
-    else:
-        print("page sets are off, and their memory is free" if was_on else
-              "page sets are off already")
-    return 0
+    return output(args, {"was_on": was_on}, lambda _: print(
+        "page sets are off, and their memory is free" if was_on else "page sets are off already"))
 
 
 def observe(args, samples):
@@ -118,8 +112,7 @@ def observe(args, samples):
             first = first or rows
             samples.append((now, data))
             if not args.json and not args.plot:
-                print("\x1b[H\x1b[J" if os.isatty(1) else "", end="")
-                print(time.strftime("%H:%M:%S"))
+                actions.begin_look()
                 setcache_report.show_status(
                     data, rows, before and (now - before[0], *before[1:]))
                 print(flush=True)
@@ -141,11 +134,8 @@ def watch(args):
             raise Failure("there is nothing to draw: page sets are off, or there was one look",
                           "'mcube setcache on', and more --seconds than --interval")
         setcache_report.draw(samples, setcache.since(last, first), args.plot)
-    if args.json:
-        print_json([{"seconds": at} | data for at, data in samples])
-    elif args.plot:
-        print(f"picture: {args.plot}")
-    return 0
+    return output(args, [{"seconds": at} | data for at, data in samples], lambda _: None,
+                  args.plot)
 
 
 def run(args):
@@ -159,8 +149,5 @@ def run(args):
     if args.action == "watch":
         return watch(args)
     data, rows = setcache.look()
-    if args.json:
-        print_json(data)
-    else:
-        setcache_report.show_status(data, rows, None, setcache.why_hidden())
-    return 0
+    return output(args, data, lambda d: setcache_report.show_status(
+        d, rows, None, setcache.why_hidden()))

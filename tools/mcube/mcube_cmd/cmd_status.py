@@ -2,7 +2,7 @@
 """mcube status: the map, the policies in force, and how far they work."""
 
 from . import addrmap, policy, rocs_report, setcache_report
-from .term import print_json, print_table, size
+from .term import output, print_table, size
 
 HELP = "policies, address map and counters of the running kernel"
 EXAMPLE = """examples:
@@ -102,9 +102,4 @@ def show(data):
 def run(args):
     """mcube status."""
     policy.need_kernel()
-    data = collect()
-    if args.json:
-        print_json(data)
-    else:
-        show(data)
-    return 0
+    return output(args, collect(), show)

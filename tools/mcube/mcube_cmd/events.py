@@ -78,7 +78,7 @@ class Events:
 
 def known():
     """Paths of all sets by name, those of the administrator last."""
-    return {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*.conf"))}
+    return sections.files(*FOLDERS)
 
 
 def choose(asked=None):

@@ -30,7 +30,7 @@ A line may be repeated to be longer.
 from pathlib import Path
 
 from . import addrmap, dimms, host, machine, sections
-from .term import Failure
+from .term import Failure, plural
 
 FOLDERS = (Path(__file__).resolve().parents[1] / "maps", Path("/etc/mcube/maps"))
 NAMES = {"map": {"title", "source"},
@@ -126,7 +126,7 @@ class Known:
 
 def known():
     """All maps by name, those of the administrator last."""
-    return {path.stem: Known(path) for folder in FOLDERS for path in sorted(folder.glob("*.conf"))}
+    return {name: Known(path) for name, path in sections.files(*FOLDERS).items()}
 
 
 def hypotheses():
@@ -142,9 +142,8 @@ def hypotheses():
 def survey():
     """What 'mcube map known' says, as a dictionary."""
     info, found = machine.cpuinfo(), dimms.modules()
-    name = machine.hypervisor()
     return {"cpu": {k: info.get(k) for k in ("vendor_id", *FIELDS.values(), "model name")},
-            "modules": found, "hypervisor": name,
+            "modules": found, "hypervisor": machine.hypervisor(),
             "maps": [k.as_json(info, found) for k in known().values()]}
 
 
@@ -154,7 +153,7 @@ def show(data):
     print(f"cpu: {data['cpu']['model name'] or '?'}")
     if data["modules"]:
         for m in data["modules"]:
-            ranks = f", {m['ranks']} rank{'s' * (m['ranks'] != 1)}" if m["ranks"] else ""
+            ranks = f", {plural(m['ranks'], 'rank')}" if m["ranks"] else ""
             print(f"module: {m['type']}, {m['mebi']} MiB{ranks}, {m['slot'] or 'slot not named'}")
     else:
         print("modules: not known"

@@ -10,7 +10,7 @@ import os
 import re
 
 from . import addrmap, machine, perf, probe
-from .term import Failure, print_json, size
+from .term import Failure, output, size
 
 HUGE = 21       # address bits below this one are the host's wherever 2 MiB pages back a guest
 UNKNOWN = {"holds": "holds", "does not hold": "DOES NOT HOLD", "unknown": "cannot be known"}
@@ -197,8 +197,5 @@ def run(args, finding):
     """The actions verify and probe --colors: exit status 1 if a map does not hold."""
     given = given_caches(args.cache)
     data = find(given) if finding else verify(given)
-    if args.json:
-        print_json(data)
-    else:
-        show(data, finding)
+    output(args, data, lambda d: show(d, finding))
     return int(any(g["verdict"] == "does not hold" for g in data["levels"]) and not finding)

@@ -12,9 +12,10 @@ def folder(name):
     return f"{policy.SYSFS}/{name.removeprefix('mcube_')}"
 
 
-def load(name):
-    """Load a module unless it is there; True if it was loaded."""
-    if host.at(folder(name)).is_dir():
+def load(name, made=None):
+    """Load a module unless what it makes is there; True if it was loaded."""
+    made = made or folder(name)
+    if host.at(made).exists():
         return False
     if not host.is_root():
         raise Failure(f"the module {name} is not loaded", "run it by sudo")
@@ -26,8 +27,8 @@ def load(name):
     if status:
         raise Failure(f"the module {name} cannot be loaded: {said or f'status {status}'}",
                       advice(name))
-    if not host.at(folder(name)).is_dir():
-        raise Failure(f"the module {name} is loaded, but {folder(name)} is not there",
+    if not host.at(made).exists():
+        raise Failure(f"the module {name} is loaded, but {made} is not there",
                       "look for it in the kernel's log: dmesg | grep mcube")
     return True
 

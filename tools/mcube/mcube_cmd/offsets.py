@@ -3,7 +3,6 @@
 
     Module    /dev/mcube_probe: uncached memory, by the kernel; needs root
     Core      mcube-probe offsets: flushed lines of huge pages, by a process
-    Saved     a file of lines {"offset": bytes, "cycles": number}, one for each pair
 
 Each yields (offset, cycles), with less than was asked for where memory has holes or ends.
 """
@@ -29,8 +28,7 @@ class Module:
 
     def __init__(self, mebi):
         self.mebi, self.header, self.fd = mebi, {}, None
-        if not host.at(DEVICE).exists():
-            load()
+        module.load("mcube_probe", DEVICE)
         try:
             self.fd = os.open(host.at(DEVICE), os.O_RDWR | os.O_CLOEXEC)
         except OSError as e:
@@ -78,32 +76,15 @@ class Module:
             self.fd = None
 
 
-def load():
-    """Load the module, which makes the device."""
-    if not host.is_root():
-        raise Failure(f"{DEVICE} is not there, and only root may load its module",
-                      "run it by sudo, or without --module")
-    try:
-        got = subprocess.run(["modprobe", "mcube_probe"], capture_output=True, text=True,
-                             check=False)
-        status, said = got.returncode, got.stderr.strip()
-    except FileNotFoundError:
-        status, said = 1, "there is no modprobe"
-    if status or not host.at(DEVICE).exists():
-        raise Failure(f"the module mcube_probe cannot be loaded: {said or f'status {status}'}",
-                      module.advice("mcube_probe"))
-
-
 def refused(error):
     """The Failure for a device that cannot be opened."""
-    text = f"{DEVICE}: {os.strerror(error.errno)}"
+    advice = "measure by --core"
     if error.errno == errno.EBUSY:
-        return Failure(text, "another process measures: wait for it")
-    if error.errno in (errno.EPERM, errno.EACCES) and host.is_root():
-        return Failure(text, "kernel lockdown or a container forbids it; measure by --core")
-    if error.errno in (errno.EPERM, errno.EACCES):
-        return Failure(text, "run it by sudo")
-    return Failure(text, "measure by --core")
+        advice = "another process measures: wait for it"
+    elif error.errno in (errno.EPERM, errno.EACCES):
+        advice = f"kernel lockdown or a container forbids it; {advice}" if host.is_root() else \
+            "run it by sudo"
+    return Failure(f"{DEVICE}: {os.strerror(error.errno)}", advice)
 
 
 class Core:
@@ -152,45 +133,6 @@ class Core:
             self.process.stdin.close()
         except BrokenPipeError:
             pass
-
-
-class Saved:
-    """Pairs of a file."""
-
-    unit = "cycles"
-
-    def __init__(self, path):
-        self.header, self.pairs = {}, {}
-        try:
-            with open(path, encoding="utf-8") as f:
-                for n, line in enumerate(f, 1):
-                    self.take(path, n, line)
-        except (OSError, UnicodeDecodeError) as e:
-            raise Failure(f"{path}: cannot be read: {e}", "name a file of --save") from e
-        if not self.pairs:
-            raise Failure(f"{path}: has no pair", "name a file of --save")
-
-    def take(self, path, n, line):
-        """A line of the file."""
-        try:
-            row = json.loads(line)
-            if "unit" in row:
-                self.unit = str(row["unit"])
-            else:
-                self.pairs[int(row["offset"])] = float(row["cycles"])
-        except (ValueError, KeyError, TypeError) as e:
-            raise Failure(f"{path}:{n}: '{line.strip()[:60]}' is no line "
-                          "{\"offset\": bytes, \"cycles\": number}",
-                          "name a file of --save") from e
-
-    def measure(self, start, step, count):
-        """All pairs of the range; what was measured by other steps helps too."""
-        for offset in sorted(self.pairs):
-            if start <= offset < start + step * count:
-                yield offset, self.pairs[offset]
-
-    def close(self):
-        """Nothing is open."""
 
 
 def save(path, unit, levels):

@@ -10,10 +10,9 @@ a prime number of lines, so that they fall on all remainders of each period.
 """
 
 import bisect
-import sys
 
-from . import offsets, picture
-from .term import Failure, print_json, size
+from . import offsets, picture, probe
+from .term import Failure, output, size
 
 # Length in bytes of the scales (d), (c), (b), (a) of the figure, and steps in lines. Two steps
 # where pairs are far apart: the period of a bank may be close to a multiple of one of them.
@@ -30,8 +29,6 @@ def arguments(parser):
                         "module mcube_probe, in uncached memory")
     parser.add_argument("--core", action="store_true", help="--paper: measure by a process, with "
                         "lines flushed (default without the module)")
-    parser.add_argument("--from", metavar="FILE", help="--paper: draw what --save "
-                        "wrote, and measure nothing")
     parser.add_argument("--save", metavar="FILE", help="probe: write the pairs as lines of JSON, "
                         "with a picture or without")
     parser.add_argument("--mib", metavar="N", type=int, help="--paper: memory to measure in, a "
@@ -122,7 +119,7 @@ def draw(levels, unit, path):
     picture.save(plt, fig, path)
 
 
-def show(data, path):
+def show(data):
     """For people."""
     for s in data["scales"]:
         what = "one group of costs: no bank can be read from it"
@@ -130,49 +127,32 @@ def show(data, path):
             what = f"fast pairs {s['fast']:.0f}, slow pairs {s['slow']:.0f} cycles, " \
                 f"{s['slow_share']:.1%} of the pairs are slow"
         print(f"{s['from']:#x} to {s['to']:#x}: {s['pairs']} pairs; {what}")
-    if path:
-        print(f"picture: {path}")
 
 
 def choose(args):
     """Who measures."""
-    if saved := vars(args)["from"]:
-        return offsets.Saved(saved)
-    if args.module:
-        return offsets.Module(args.mib)
-    return offsets.Core(args.mib)
-
-
-def progress(share):
-    """How far, on a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r{share:4.0%} measured ", end="\r" if share < 1 else "\n", file=sys.stderr,
-              flush=True)
+    return (offsets.Module if args.module else offsets.Core)(args.mib)
 
 
 def run(args):
     """Measure, save, draw."""
-    if sum(map(bool, (vars(args)["from"], args.module, args.core))) > 1:
-        raise Failure("--from, --module and --core exclude each other", "give one of them")
-    if args.mib is None:
-        args.mib = 128
+    if args.module and args.core:
+        raise Failure("--module and --core exclude each other", "give one of them")
+    args.mib = 128 if args.mib is None else args.mib
     if args.mib < 4 or args.mib > 1024 or args.mib % 4:
         raise Failure(f"--mib {args.mib}: expected 4 to 1024, a multiple of 4",
                       "give such a number")
     if args.paper:
         picture.check(args.paper, "paper.png")
-    source = choose(args)
+    source, progress = choose(args), probe.Progress("timing pairs of accesses")
     try:
-        levels = measure(source, args.mib, progress)
+        levels = measure(source, args.mib, progress.show)
     finally:
+        progress.close()
         source.close()
     if args.save:
         offsets.save(args.save, source.unit, levels)
     if args.paper:
         draw(levels, source.unit, args.paper)
     data = summarize(levels, source.unit, source.header)
-    if args.json:
-        print_json(data | {"picture": args.paper})
-    else:
-        show(data, args.paper)
-    return 0
+    return output(args, data | {"picture": args.paper}, show, args.paper)

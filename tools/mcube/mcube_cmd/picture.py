@@ -23,8 +23,8 @@ def pyplot():
 
 def check(path, example):
     """Refuse a picture that could not be drawn, before the work."""
-    host.check_file(path, (".png",), example)
     pyplot()
+    host.check_file(path, (".png",), example)
 
 
 def save(plt, figure, path):

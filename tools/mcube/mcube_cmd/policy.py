@@ -92,11 +92,7 @@ class Profile:
 
 def profiles():
     """All profiles by name, those of the administrator last."""
-    out = {}
-    for folder in FOLDERS:
-        for path in sorted(folder.glob("*.conf")):
-            out[path.stem] = Profile(path)
-    return out
+    return {name: Profile(path) for name, path in sections.files(*FOLDERS).items()}
 
 
 def in_force():
@@ -216,6 +212,17 @@ def write_all(pairs):
             e.args = (f"{e}\nall settings are as before",)
         raise
     return [(f, old, current(f)) for f, old in before.items() if old != current(f)]
+
+
+def as_json(changed):
+    """What write_all() or switch_off() changed, for JSON output."""
+    return [{"file": f, "before": a, "after": b} for f, a, b in changed]
+
+
+def show(changed):
+    """The same for people."""
+    for file, old, new in changed:
+        print(f"{SYSFS}/{file}: {old or '-'} -> {new or '-'}")
 
 
 def off_pairs():

@@ -62,12 +62,12 @@ class Progress:
     def __init__(self, what):
         self.what, self.shown = what, False
 
-    def show(self, share, left):
+    def show(self, share, left=None):
         """At a share from 0 to 1, with so many seconds left."""
         if sys.stderr.isatty():
             self.shown = True
-            print(f"\r{self.what}: {share:4.0%}, {left:.0f} s left   ", end="", file=sys.stderr,
-                  flush=True)
+            rest = "" if left is None else f", {left:.0f} s left   "
+            print(f"\r{self.what}: {share:4.0%}{rest}", end="", file=sys.stderr, flush=True)
 
     def close(self):
         """Remove the line."""

@@ -6,6 +6,11 @@ import re
 from .term import Failure
 
 
+def files(*folders):
+    """Paths of the files NAME.conf in folders by name, those of the last folder last."""
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.conf"))}
+
+
 def read(path, names, unreadable, expected):
     """[(section, name, value)] of a file; the last two arguments are advice for errors."""
     out, into = [], None

@@ -69,3 +69,14 @@ def number(x):
 def print_json(data):
     """A result for other programs."""
     print(json.dumps(data, indent=1))
+
+
+def output(args, data, show, picture=None):
+    """A result as JSON, or for people by show(data), with the file of its picture; returns 0."""
+    if args.json:
+        print_json(data)
+    else:
+        show(data)
+        if picture:
+            print(f"picture: {picture}")
+    return 0
