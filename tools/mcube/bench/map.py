@@ -140,7 +140,7 @@ def outcome(description, found):
     return "exact" if found["within_pages"] or len(back) == len(to) else "wrong"
 
 
-def in_guest(args, name, model, memory="-m 256 -k 4K"):
+def in_guest(args, name, model, memory="-M 256 -k 4K"):
     """Run the probe in a guest of a modelled machine; the last line that it prints."""
     result, found = guests_model.probed(
         args.kernel or image(), model, f"{memory} -v {args.pairs}",

@@ -104,7 +104,7 @@ def probed(kernel, model, options, name):
 
 def banks():
     """The banks that the model was given."""
-    result, found = probed(image(), "small", "-m 128 -k 4K -v 100", "model-banks")
+    result, found = probed(image(), "small", "-M 128 -k 4K -v 100", "model-banks")
     say(found)
     # The four functions of small.conf, the lightest that tell its banks apart.
     right = '"masks": ["0x2000", "0x24000", "0x48000", "0x90000"]' in found

@@ -65,7 +65,7 @@ def words(args):
     maps = [*args.hypothesis, *([functions(args.functions)] if args.functions else [])]
     maps = (maps or published())[:HYPOTHESES]
     out = ["banks"]
-    for option, value in (("-m", args.memory), ("-k", args.page), ("-v", args.verify),
+    for option, value in (("-M", args.memory), ("-k", args.page), ("-v", args.verify),
                           ("-s", args.seed), ("-t", args.clock), *(("-H", m) for m in maps)):
         if value is not None:
             out += [option, str(value)]

@@ -96,7 +96,7 @@ class Core:
         self.header = {}
         words = ["offsets", "-M", str(mebi)]
         if perf.model():
-            words.append("-m")
+            words += ["-t", "model"]
             self.unit = "cycles of the modelled machine"
         # pylint: disable=consider-using-with
         self.process = subprocess.Popen(

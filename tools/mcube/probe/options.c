@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Options of subcommands that time a cache; options.h says which. */
+/* Options of the subcommands; options.h says which. */
 #define _GNU_SOURCE
 #include "options.h"
 
@@ -33,17 +33,28 @@ bool options_parse(struct options *o, int argc, char **argv)
 	uint64_t n = 0;
 	int c;
 
-	while ((c = getopt(argc, argv, "l:b:L:m:c:d:ft:")) != -1) {
+	while ((c = getopt(argc, argv, "l:b:L:m:c:d:ft:M:k:v:s:H:")) != -1) {
+		if (c == '?' || (c == 'H' && o->maps == MAX_MAPS))
+			return false;
 		if (c == 'f') {
 			o->find = true;
 			continue;
 		}
-		if (c == '?')
-			return false;
 		if (c == 't') {
 			o->model = !strcmp(optarg, "model");
-			if (!o->model)
+			if (!o->model && strcmp(optarg, "tsc"))
 				return false;
+			continue;
+		}
+		if (c == 'k') {
+			o->shift = !strcmp(optarg, "1G") ? SHIFT_1G : !strcmp(optarg, "2M") ? SHIFT_2M :
+				!strcmp(optarg, "4K") ? SHIFT_4K : 0;
+			if (!o->shift)
+				return false;
+			continue;
+		}
+		if (c == 'H') {
+			o->map[o->maps++] = optarg;
 			continue;
 		}
 		if (c == 'm') {
@@ -64,9 +75,17 @@ bool options_parse(struct options *o, int argc, char **argv)
 			o->cache.line = n;
 		else if (c == 'c')
 			o->cpu = n;
-		else
+		else if (c == 'd')
 			o->draws = n;
+		else if (c == 'M')
+			o->mib = n;
+		else if (c == 'v')
+			o->pairs = n;
+		else
+			o->seed = n;
 	}
+	if (!o->cache.level)
+		return optind == argc && o->mib >= 4 && o->pairs >= 50 && o->pairs <= 100000;
 	return optind == argc && o->cache.bytes >= 1 << 16 && o->cache.bytes <= 4ul << 30 &&
 	       (o->cache.line == 32 || o->cache.line == 64 || o->cache.line == 128) &&
 	       o->draws >= MIN_DRAWS && o->draws <= MAX_DRAWS;

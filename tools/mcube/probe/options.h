@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Options of subcommands that time a cache:
- *
- *	-l LEVEL -b BYTES [-L LINE] [-m MASK,...] [-f] [-c CPU] [-d DRAWS] [-t model]
+ * Options of the subcommands; each takes those that its file names.
  */
 #ifndef MCUBE_PROBE_OPTIONS_H
 #define MCUBE_PROBE_OPTIONS_H
@@ -14,16 +12,23 @@
 #include "memory.h"
 
 #define LARGE_CACHE	(4ul << 20)
+#define MAX_MAPS	16
 
 /**
  * struct options - the options
- * @cache:	the cache in question
+ * @cache:	the cache in question; level 0: none
  * @mask:	color masks
  * @masks:	how many
  * @draws:	of each rule, MIN_DRAWS to MAX_DRAWS
  * @find:	-f: find masks
  * @cpu:	to run on, -1: the present one
  * @model:	-t model: time is the cycles of a modelled machine
+ * @mib:	-M: memory to time
+ * @shift:	-k: of its pages, 0: any
+ * @pairs:	-v: pairs to verify a map with
+ * @seed:	-s: of the choice of lines
+ * @map:	-H: maps to try first
+ * @maps:	how many
  */
 struct options {
 	struct cache cache;
@@ -33,6 +38,12 @@ struct options {
 	bool find;
 	int cpu;
 	bool model;
+	size_t mib;
+	unsigned int shift;
+	unsigned int pairs;
+	uint64_t seed;
+	const char *map[MAX_MAPS];
+	unsigned int maps;
 };
 
 bool options_parse(struct options *o, int argc, char **argv);

@@ -72,6 +72,14 @@ static inline void fence(void)
 	asm volatile("mfence" ::: "memory");
 }
 
+/** load_both - load from @a, and then from @b, whose address waits for the first load */
+static inline void load_both(uintptr_t a, uintptr_t b)
+{
+	asm volatile("mov (%0), %0\n\t"
+		     "and $0, %0\n\t"
+		     "mov (%1, %0), %0" : "+r" (a) : "r" (b) : "memory");
+}
+
 /**
  * follow - follow a chain of pointers
  * @p:	the first

@@ -84,7 +84,7 @@ class MapProbe(fake.Case):
         words = self.probe(KNOWN, "--functions", str(path), "--hypothesis", "0x4000 table:0:0,1",
                            "--memory", "64", "--page", "4K", "--verify", "99", "--clock",
                            "model")[3]
-        self.assertEqual(words, ["banks", "-m", "64", "-k", "4K", "-v", "99", "-t", "model", "-H",
+        self.assertEqual(words, ["banks", "-M", "64", "-k", "4K", "-v", "99", "-t", "model", "-H",
                                  "0x4000 table:0:0,1", "-H", "0x24000 0x2000 0x48000 0x90000"])
         parser = argparse.ArgumentParser()
         cmd_map.arguments(parser)
