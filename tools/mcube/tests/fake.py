@@ -219,6 +219,18 @@ class Case(unittest.TestCase):
                 status = e.code
         return status, out.getvalue(), err.getvalue()
 
+    def done(self, *argv):
+        """Output of a command that has to succeed and to say nothing of errors."""
+        status, out, err = self.mcube_says(*argv)
+        self.assertEqual((status, err), (0, ""), argv)
+        return out
+
+    def refused(self, *argv):
+        """Errors of a command that has to fail and to say what to do."""
+        status, _, err = self.mcube_says(*argv)
+        self.assertEqual((status, "what to do: " in err), (1, True), (argv, err))
+        return err
+
     def drew(self, path, status, out, err):
         """Check the picture of a command, or its message where there is no matplotlib."""
         try:

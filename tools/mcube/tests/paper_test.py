@@ -200,11 +200,7 @@ done""")
         """Bad files and options are refused before anything is measured."""
         for argv in (("show", "--save", "x"), ("probe", "--save", "x", "--colors"),
                      ("probe", "--mib", "8"), ("verify", "--module")):
-            status, _, err = self.mcube_says("map", *argv)
-            self.assertEqual(status, 1, argv)
-            self.assertIn("what to do: ", err)
+            self.refused("map", *argv)
         for argv in (("--paper", "x.txt"), ("--paper", "/x.png", "--module", "--core"),
                      ("--paper", "/x.png", "--mib", "6"), ("--paper", "/x.png", "--mib", "2048")):
-            status, _, err = self.mcube_says("map", "probe", *argv)
-            self.assertEqual(status, 1, argv)
-            self.assertIn("what to do: ", err)
+            self.refused("map", "probe", *argv)

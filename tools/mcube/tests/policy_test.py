@@ -164,8 +164,7 @@ class Apply(fake.Case):
                             ("alloc/enabled = 1", "alloc/enabled = 2"),
                             ("alloc/fill_order = paper", "alloc/fill_order = random")):
             self.add(SEQUENCE.replace(step, wrong))
-            status, _, err = self.mcube_says("apply", "other")
-            self.assertEqual(status, 1)
+            err = self.refused("apply", "other")
             file, value = wrong.split(" = ")
             self.assertIn(f"{file}: '{value}' is ", err)
             self.assertIn("the kernel says: " + file, err)
@@ -195,8 +194,7 @@ class Apply(fake.Case):
         for number, text in ((errno.EROFS, "mounted read-only"), (errno.EACCES, "although this is "
                              "root"), (errno.ENOMEM, "needs more memory"), (errno.EIO, "refused")):
             self.root.errors = {"alloc/fill_order": number}
-            status, _, err = self.mcube_says("apply", "m3")
-            self.assertEqual(status, 1)
+            err = self.refused("apply", "m3")
             self.assertIn(text, err)
             self.assertIn("what to do: ", err)
         self.root.errors = {}
@@ -207,8 +205,7 @@ class Apply(fake.Case):
         """A normal user is told to use sudo."""
         self.root.errors = {"alloc/enabled": errno.EACCES}
         with mock.patch("mcube_cmd.host.is_root", lambda: False):
-            status, _, err = self.mcube_says("apply", "m3")
-        self.assertEqual(status, 1)
+            err = self.refused("apply", "m3")
         self.assertIn("may only be written by root", err)
         self.assertIn("sudo", err)
 
@@ -284,9 +281,7 @@ class Apply(fake.Case):
                  ("status",))
         self.root.put("/sys/kernel/mm/x", "")
         for argv in wrong:
-            status, _, err = self.mcube_says(*argv)
-            self.assertEqual(status, 1)
-            self.assertIn("this kernel has no mcube", err)
+            self.assertIn("this kernel has no mcube", self.refused(*argv))
         out = self.mcube_says("apply", "--list")[1]
         self.assertRegex(out, "rocs +no mcube in this kernel")
         self.assertNotIn("not loaded", out)
@@ -300,8 +295,7 @@ class Status(fake.Case):
 
     def test_shares(self):
         """Each share is of its own kind of request."""
-        status, out, _ = self.mcube_says("status")
-        self.assertEqual(status, 0)
+        out = self.done("status")
         self.assertIn("followed 80.0%, fallback 20.0% of single movable pages; uncovered 50.0%",
                       out)
         self.assertIn("note: the allocator often has no page", out)
@@ -310,6 +304,5 @@ class Status(fake.Case):
         """Before the first request there are no shares, and no division by zero."""
         for name in fake.STATS:
             self.root.put(f"{fake.SYSFS}/alloc/stats/{name}", "0\n")
-        status, out, _ = self.mcube_says("status")
-        self.assertEqual(status, 0)
+        out = self.done("status")
         self.assertNotIn("followed", out)

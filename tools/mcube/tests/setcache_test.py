@@ -66,8 +66,7 @@ class Setcache(fake.Case):
 
     def test_refused(self):
         """A refused write undoes the others, and the message has what is allowed."""
-        status, _, err = self.mcube_says("setcache", "on", "--policy", "lfu", "--size", "4G")
-        self.assertEqual(status, 1)
+        err = self.refused("setcache", "on", "--policy", "lfu", "--size", "4G")
         self.assertIn("expected 1 to 2048 MiB", err)
         self.assertIn("all settings are as before", err)
         self.assertEqual((self.mode(), policy.current("setcache/policy")), ("off", "s3fifo"))
@@ -77,9 +76,7 @@ class Setcache(fake.Case):
     def test_module(self):
         """The module is loaded by on; without it, the other actions say how to load it."""
         self.without_module()
-        status, _, err = self.mcube_says("setcache")
-        self.assertEqual(status, 1)
-        self.assertIn("'mcube setcache on' loads it", err)
+        self.assertIn("'mcube setcache on' loads it", self.refused("setcache"))
         self.assertIn("off already", self.mcube_says("setcache", "off")[1])
 
         def modprobe(argv, **_):
@@ -122,8 +119,7 @@ class Setcache(fake.Case):
         """Tables and bars within 100 columns."""
         self.seen()
         self.mcube_says("setcache", "on")
-        status, out, _ = self.mcube_says("setcache")
-        self.assertEqual(status, 0)
+        out = self.done("setcache")
         self.assertLessEqual(max(map(len, out.splitlines())), 100)
         for text in ("mode random, policy s3fifo, numa interleave", "hit ratio: 75.0%",
                      "1 fills in flight", "(25.0%)", "bypassed"):
@@ -160,12 +156,8 @@ class Setcache(fake.Case):
 
     def test_hidden(self):
         """Without debugfs: a note in the status, a failure in watch."""
-        status, out, _ = self.mcube_says("setcache")
-        self.assertEqual(status, 0)
-        self.assertIn("mount -t debugfs", out)
-        status, _, err = self.mcube_says("setcache", "watch", "--seconds", "0.01")
-        self.assertEqual(status, 1)
-        self.assertIn("mount -t debugfs", err)
+        self.assertIn("mount -t debugfs", self.done("setcache"))
+        self.assertIn("mount -t debugfs", self.refused("setcache", "watch", "--seconds", "0.01"))
         with mock.patch("mcube_cmd.host.is_root", lambda: False):
             self.assertIn("only root may see", self.mcube_says("setcache")[1])
 
@@ -179,8 +171,7 @@ class Setcache(fake.Case):
             self.root.put(f"{fake.SYSFS}/setcache/stats/fills", "1010\n")
         with mock.patch("time.sleep", sleep), mock.patch("time.monotonic", iter(
                 (0.0, 0.0, 2.0)).__next__):
-            status, out, _ = self.mcube_says("setcache", "watch", "--seconds", "2")
-        self.assertEqual(status, 0)
+            out = self.done("setcache", "watch", "--seconds", "2")
         self.assertIn("90.0% since the last look (45 hits/s, 5 fills/s)", out)
         self.assertIn("came in since the last look: 10 pages", out)
         self.assertRegex(out, r"hits +3,590 +\+90")
@@ -220,8 +211,7 @@ class Setcache(fake.Case):
                            (("watch", "--interval", "0"), "above 0"),
                            (("on", "--size", "1T"), "512M or 2G"),
                            (("watch", "--plot", "x.jpg"), "setcache.png")):
-            status, _, err = self.mcube_says("setcache", *argv)
-            self.assertEqual(status, 1)
+            err = self.refused("setcache", *argv)
             self.assertIn(says, err)
 
     def test_names(self):
