@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Completion of mcube(8). The names of profiles come from the command itself.
+# Completion of mcube(8). Subcommands, options and what options take come from the command's
+# own help, the names of profiles from the command, too.
 
 _mcube_profiles()
 {
@@ -24,73 +25,33 @@ _mcube_events()
 _mcube()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-	local command=${COMP_WORDS[1]} words=
+	local command=${COMP_WORDS[1]} help takes='' words=''
 
-	if [ "$COMP_CWORD" -eq 1 ]; then
-		words="check status apply off map pages rocs ubm setcache record replay estimate report corun --help --version"
-	else
-		case $command:$prev in
-		*:--png|*:--plot|*:--paper|*:--save|*:--functions|*:--out|report:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-		record:-o|record:--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-		*:--only) words="anon file" ;;
-		replay:--policy) words="lru mglru ubm ubm-mglru" ;;
-		setcache:--mode) words="random all" ;;
-		setcache:--policy) words="lru lfu nrlfu s3fifo" ;;
-		setcache:--numa) words="interleave hash-home message" ;;
-		rocs:--events) words=$(_mcube_events) ;;
-		rocs:--pid) words=$(cd /proc && echo [0-9]*) ;;
-		rocs:--cgroup|ubm:--cgroup|record:--cgroup|record:--on|replay:--dir)
-			mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
-		corun:--profile) words="off $(_mcube_profiles)" ;;
-		*:--mapping|*:--explain|*:--color|*:--color-map|*:--bank*|*:--cache|estimate:--repeat|corun:--victim|corun:--with|\
-		corun:--repeat|corun:--cpus|corun:--before|corun:--events|rocs:--watch|*:--interval|setcache:--size|*:--seconds|record:--buffer|\
-		replay:--memory|replay:--repeat) return ;;
-		*)
-			words="--help --json"
-			case $command in
-			apply) words+=" --list --boot --dry-run $(_mcube_profiles)" ;;
-			off) words+=" --dry-run" ;;
-			map)
-				words+=" show set verify probe known --color --bank --explain"
-				words+=" --color-map --bank-map --colors --cache --paper --module"
-				words+=" --core --save --mib"
-				words+=" --memory --page --verify --seed --clock --hypothesis"
-				words+=" --functions --out"
-				;;
-			estimate) words+=" --repeat --cache --png" ;;
-			pages)
-				words+=" --only --mapping --png --color-map --bank-map"
-				words+=" $(cd /proc && echo [0-9]*)"
-				;;
-			rocs)
-				words+=" on off status profile --pid --cgroup --auto --events"
-				words+=" --alloc --watch --plot"
-				;;
-			ubm)
-				words+=" on off status watch --cgroup --interval --seconds"
-				words+=" --plot"
-				;;
-			setcache)
-				words+=" on off status watch --mode --size --policy --numa"
-				words+=" --interval --seconds --plot"
-				;;
-			record)
-				words+=" --output --seconds --cgroup --on --paths"
-				words+=" --anonymous --misses --exact-faults --buffer --"
-				;;
-			replay)
-				words+=" --dir --memory --policy --repeat --no-readahead"
-				words+=" --keep $(compgen -f -- "$cur")"
-				;;
-			report) words+=" --output --quick --dir --kselftests --list" ;;
-			corun)
-				words+=" --victim --with --profile --repeat --cpus --before"
-				words+=" --events --png"
-				;;
-			esac
-			;;
+	[ "$COMP_CWORD" -gt 1 ] || command='' prev=''
+	# Without usage and examples.
+	# shellcheck disable=SC2086
+	help=$(mcube $command --help 2>/dev/null | sed '/^usage/,/^$/d; /^example/,$d')
+	# --only {anon,file}, -o FILE, --output FILE
+	[[ $prev != -* ]] || takes=$(sed -n "s/^  \(.*, \)\?$prev \([A-Z{][^ ]*\).*/\2/p" <<<"$help")
+	case $command:$prev:$takes in
+	corun:--profile:*) words="off $(_mcube_profiles)" ;;
+	rocs:--events:*) words=$(_mcube_events) ;;
+	*:PID) words=$(cd /proc && echo [0-9]*) ;;
+	*:\{*\}) words=$(tr '{,}' '   ' <<<"$takes") ;;
+	*:FILE*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+	*:DIR* | *:PATH) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
+	*:[A-Z]*) return ;;
+	*)
+		words=$(sed -n 's/^    \([a-z]*\)  .*/\1/p; s/^  {\(.*\)}.*/\1/p
+			s/^  \(-[a-z]\( [A-Z]*\)\?, \)\?\(--[a-z-]*\).*/\3/p' <<<"$help" | tr , ' ')
+		case $command in
+		apply) words+=" $(_mcube_profiles)" ;;
+		pages) words+=" $(cd /proc && echo [0-9]*)" ;;
+		replay) words+=" $(compgen -f -- "$cur")" ;;
+		record) words+=" --" ;;
 		esac
-	fi
+		;;
+	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 complete -F _mcube mcube

@@ -53,17 +53,23 @@ class Line(fake.Case):
                          | {None: options(cli.parser())})
 
     def test_completion(self):
-        """The completion offers all subcommands and all options."""
-        script = str(fake.TOOLS / "completion.bash")
+        """The completion offers all subcommands, all options, and what options take."""
+        def offered(*words):
+            script = f". {fake.TOOLS}/completion.bash; COMP_WORDS=(mcube {' '.join(words)}); " \
+                f'COMP_CWORD={len(words)}; _mcube; echo "${{COMPREPLY[@]}}"'
+            return set(subprocess.run(
+                ["bash", "-c", script], text=True, capture_output=True, check=True,
+                env={"PATH": f"{fake.TOOLS}:/usr/bin:/bin"}).stdout.split())
+
+        self.assertEqual(offered("''"), {*subcommands(), *options(cli.parser()), "--help"})
         for name, parser in subcommands().items():
-            got = subprocess.run(
-                ["bash", "-c", f". {script}; COMP_WORDS=(mcube {name} --); COMP_CWORD=2; _mcube; "
-                 'echo "${COMPREPLY[@]}"'], text=True, capture_output=True, check=True).stdout
-            self.assertLessEqual(options(parser), set(got.split()), name)
-        got = subprocess.run(
-            ["bash", "-c", f". {script}; COMP_WORDS=(mcube ''); COMP_CWORD=1; _mcube; "
-             'echo "${COMPREPLY[@]}"'], text=True, capture_output=True, check=True).stdout
-        self.assertLessEqual(set(subcommands()) | options(cli.parser()), set(got.split()))
+            self.assertEqual(offered(name, "--") - {"--help", "--"}, options(parser), name)
+        for words, some in (
+                ("map", {"show", "probe"}), ("pages --only", {"anon", "file"}), ("apply", {"m3"}),
+                ("corun --profile", {"off", "m3"}), ("rocs --events", {"intel"}),
+                ("rocs --pid", {"1"}), ("map --page", {"1G", "4K"})):
+            self.assertLessEqual(some, offered(*words.split(), "''"), words)
+        self.assertEqual(offered("estimate", "--repeat", "''"), set())
 
     def test_version(self):
         """--version names the kernel whose interface the command knows."""
