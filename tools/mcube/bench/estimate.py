@@ -16,8 +16,9 @@ import lab  # first: it makes the other packages importable
 from lab import Failure
 from lib import ui
 from lib.ui import ROOT
+from mcube_cmd.cmd_estimate import PLACED, cell
 
-COLUMNS = ("even", "random", "kernel", "random/even", "kernel/even")
+COLUMNS = (*PLACED, "random/even", "kernel/even")
 
 
 def arguments():
@@ -27,12 +28,6 @@ def arguments():
                         help="words that name the machine (default: by what it says of itself)")
     parser.add_argument("--repeat", type=int, default=3)
     return parser.parse_args()
-
-
-def cell(row, name):
-    """Median, least and largest of the repeats, as text."""
-    x = row.get(name)
-    return f"{x['median']:.3g} ({x['min']:.3g}-{x['max']:.3g})" if x else "-"
 
 
 def rows_of(data):

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import platform
 import re
+import textwrap
 
 from . import (addrmap, cmd_map, events, host, machine, map_verify, pagemap, perf, policy,
                probe)
@@ -309,25 +310,13 @@ def show(data):
     wide = min(os.get_terminal_size().columns, 120) if os.isatty(1) else 100
     for i in data["items"]:
         lead = f"{i['state']:8}{i['name']:12}"
-        for line in wrap(i["text"], wide - len(lead)):
-            print(f"{lead}{line}")
-            lead = " " * len(lead)
-        for line in wrap(f"-> {i['next']}", wide - len(lead)) if i["next"] else []:
-            print(f"{lead}{line}")
+        for text in (i["text"], f"-> {i['next']}" if i["next"] else ""):
+            for line in textwrap.wrap(text, wide - len(lead), break_long_words=False,
+                                      break_on_hyphens=False):
+                print(f"{lead}{line}")
+                lead = " " * len(lead)
     missing = sum(i["state"] == "missing" for i in data["items"])
     print(f"\n{'ready to use' if data['usable'] else f'{missing} missing'}; next: {data['next']}")
-
-
-def wrap(text, width):
-    """Lines of at most so many characters."""
-    line = ""
-    for word in text.split():
-        if line and len(line) + 1 + len(word) > width:
-            yield line
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    yield line
 
 
 def run(args):

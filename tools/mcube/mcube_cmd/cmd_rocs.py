@@ -140,7 +140,7 @@ def switch_on(args):
 def switch_off(args):
     """mcube rocs off."""
     policy.need_kernel()
-    was_on = rocs.loaded() and policy.current("rocs/enabled") == "1"
+    was_on = policy.current("rocs/enabled") == "1"
     if was_on:
         policy.write("rocs/enabled", "0")
     return output(args, {"was_on": was_on}, lambda _: print(

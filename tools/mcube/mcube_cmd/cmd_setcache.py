@@ -93,7 +93,7 @@ def switch_on(args):
 def switch_off(args):
     """mcube setcache off."""
     policy.need_kernel()
-    was_on = setcache.loaded() and policy.current("setcache/mode") != "off"
+    was_on = policy.current("setcache/mode") not in (None, "off")
     if was_on:
         policy.write("setcache/mode", "off")
     return output(args, {"was_on": was_on}, lambda _: print(

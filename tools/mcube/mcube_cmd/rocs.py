@@ -18,15 +18,10 @@ TRIES = 5           # a new profile may take the place of the old one between tw
 NOISE = 256         # a point is better by 1/NOISE, or it is not better
 
 
-def loaded():
-    """Is ROCS there?"""
-    return host.at(FOLDER).is_dir()
-
-
 def need():
     """Refuse to go on without ROCS."""
     policy.need_kernel()
-    if not loaded():
+    if policy.current("rocs/enabled") is None:
         raise Failure("ROCS is not there: its module is not loaded",
                       "'mcube rocs on' loads it and switches it on")
 

@@ -17,15 +17,10 @@ HOTTEST = 8
 PAGES_OF_MIB = (1 << 20) // mmap.PAGESIZE
 
 
-def loaded():
-    """Is the module there?"""
-    return host.at(FOLDER).is_dir()
-
-
 def need():
     """Refuse to go on without page sets."""
     policy.need_kernel()
-    if not loaded():
+    if policy.current("setcache/mode") is None:
         raise Failure("page sets are not there: their module is not loaded",
                       "'mcube setcache on' loads it and switches page sets on")
 

@@ -2,12 +2,12 @@
 /*
  * mcube-model-banks: find the banks of a described machine again, without a guest
  *
- *	mcube-model-banks [-m MIB] [-b BASE] [-k PAGE] [-s SEED] [-j JITTER] [-o OUTLIERS]
- *			  [-r] [-e] [-H MAP] FILE.conf [KEY=VALUE...]
+ *	mcube-model-banks [-k PAGE] [-s SEED] [-j JITTER] [-o OUTLIERS] [-r] [-e]
+ *			  FILE.conf [KEY=VALUE...]
  *
  * tools/mcube/probe/bank.c times pairs of lines of a memory whose rows, banks and buses are
- * those of dram.c, to which only the description is told. Memory: MIB (1024) from BASE (0)
- * on, or as many scattered pages of PAGE bytes. Noise: JITTER cycles of standard deviation,
+ * those of dram.c, to which only the description is told. Memory: 1 GiB from 0 on, or as
+ * much in scattered pages of PAGE bytes. Noise: JITTER cycles of standard deviation,
  * OUTLIERS percent of loads that take up to ten times as long, -r a refresh each 7.8 us.
  * -e: what conflicts depends on lines and not on banks, so that nothing can be found.
  * Prints the line of JSON that 'mcube-probe banks' prints. All times are simulated.
@@ -24,14 +24,13 @@
 
 #define REFRESH_US	7.8
 #define REFRESH_NS	350
+#define BYTES		(1ull << 30)
 
 /**
  * struct simulated - memory and clock
  * @map:	of the machine
  * @dram:	its memory
  * @now:	modelled time
- * @bytes:	of memory
- * @base:	its first address, or the span of scattered pages
  * @page:	bytes of a scattered page, 0: memory is one piece
  * @jitter:	standard deviation
  * @outliers:	percent
@@ -43,8 +42,6 @@ struct simulated {
 	struct address_map map;
 	struct dram dram;
 	uint64_t now;
-	uint64_t bytes;
-	uint64_t base;
 	uint64_t page;
 	double jitter;
 	unsigned int outliers;
@@ -67,18 +64,17 @@ static double share(struct simulated *s)
 }
 
 /* Frame @n of the scattered pages: 16 times as much memory, one frame in 16 at random. */
-static uint64_t frame(const struct simulated *s, uint64_t n)
+static uint64_t frame(uint64_t n)
 {
-	return n * 16 + (n * 0x9e3779b97f4a7c15ull >> 60) % 16 + s->base / s->page;
+	return n * 16 + (n * 0x9e3779b97f4a7c15ull >> 60) % 16;
 }
 
 static void pick(void *context, uint64_t random, unsigned int align, struct bank_line *l)
 {
 	struct simulated *s = context;
-	uint64_t offset = random % s->bytes >> align << align;
+	uint64_t offset = random % BYTES >> align << align;
 
-	l->physical = s->page ? frame(s, offset / s->page) * s->page + offset % s->page :
-		s->base + offset;
+	l->physical = s->page ? frame(offset / s->page) * s->page + offset % s->page : offset;
 	l->handle = 0;
 }
 
@@ -88,12 +84,10 @@ static bool find(void *context, uint64_t physical, struct bank_line *l)
 	uint64_t n;
 
 	l->physical = physical;
-	if (physical < s->base)
-		return false;
 	if (!s->page)
-		return physical - s->base < s->bytes;
-	n = (physical - s->base) / s->page / 16;
-	return n < s->bytes / s->page && frame(s, n) == physical / s->page;
+		return physical < BYTES;
+	n = physical / s->page / 16;
+	return n < BYTES / s->page && frame(n) == physical / s->page;
 }
 
 static uint64_t load(struct simulated *s, uint64_t address)
@@ -147,20 +141,13 @@ static int fail(const char *what)
 int main(int argc, char **argv)
 {
 	struct bank_memory memory = { pick, find, once, progress, &sim, 15 };
-	struct solve_map hypothesis;
-	unsigned int given = 0;
 	struct bank_report report;
 	uint64_t seed = 1;
 	const char *bad;
 	int c;
 
-	sim.bytes = 1 << 30;
-	while ((c = getopt(argc, argv, "m:b:k:s:j:o:reH:")) != -1) {
-		if (c == 'm')
-			sim.bytes = strtoull(optarg, NULL, 0) << 20;
-		else if (c == 'b')
-			sim.base = strtoull(optarg, NULL, 0);
-		else if (c == 'k')
+	while ((c = getopt(argc, argv, "k:s:j:o:re")) != -1) {
+		if (c == 'k')
 			sim.page = strtoull(optarg, NULL, 0);
 		else if (c == 's')
 			seed = strtoull(optarg, NULL, 0);
@@ -172,18 +159,11 @@ int main(int argc, char **argv)
 			sim.refresh = true;
 		else if (c == 'e')
 			sim.lines = true;
-		else if (c == 'H')
-			given = 1;
 		else
 			return fail("see the head of tools/mcube/model/banks.c for the options");
-		if (c == 'H') {
-			bad = bank_parse(&hypothesis, optarg);
-			if (bad)
-				return fail(bad);
-		}
 	}
-	if (optind == argc || !sim.bytes || sim.bytes < sim.page)
-		return fail("give a machine description, and memory");
+	if (optind == argc || BYTES < sim.page)
+		return fail("give a machine description, and pages that are smaller than memory");
 	bad = machine_arguments(&machine, argv, &optind, argc);
 	if (*bad)
 		return fail(bad);
@@ -192,7 +172,7 @@ int main(int argc, char **argv)
 	address_init(&sim.map, &machine);
 	dram_init(&sim.dram, &sim.map);
 	sim.rng = seed * 0x632be59bd9b4e019ull | 1;
-	bank_probe(&report, &memory, seed, 400, &hypothesis, given);
+	bank_probe(&report, &memory, seed, 400, NULL, 0);
 	printf("{\"result\": \"banks\"");
 	bank_print(&report, "cycles");
 	printf(", \"simulated_seconds\": %.4f}\n", sim.now / (machine.mhz * 1e6));

@@ -181,44 +181,22 @@ void decide_map(struct decision *out, const struct evidence *e)
 	}
 }
 
-static unsigned int lowest(unsigned int x)
-{
-	return x & -x;
-}
-
 /*
- * Masks of which all members of a linear set @in have even parity: the set's null space, by
- * elimination.  Returns their number.
+ * Masks of which all members of a linear set @in have even parity: the set's null space, of which
+ * the least mask with each highest bit is taken.  Returns their number.
  */
 static unsigned int null_space(unsigned int *mask, const bool *in)
 {
-	unsigned int basis[SEARCH_BITS], nr = 0, pivots = 0, masks = 0;
+	unsigned int masks = 0, last = 0;
 
-	for (unsigned int d = 1; d < SEARCH; d++) {
-		unsigned int x = d;
+	for (unsigned int m = 1; m < SEARCH; m++) {
+		/* The same highest bit as that of the mask before? */
+		bool even = (m ^ last) > last;
 
-		if (!in[d])
-			continue;
-		for (unsigned int i = 0; i < nr; i++)
-			if (x & lowest(basis[i]))
-				x ^= basis[i];
-		if (!x)
-			continue;
-		/* Each lowest bit stays in one vector alone. */
-		for (unsigned int i = 0; i < nr; i++)
-			if (basis[i] & lowest(x))
-				basis[i] ^= x;
-		basis[nr++] = x;
-		pivots |= lowest(x);
-	}
-	for (unsigned int bit = 1; bit < SEARCH; bit <<= 1) {
-		if (pivots & bit)
-			continue;
-		mask[masks] = bit;
-		for (unsigned int i = 0; i < nr; i++)
-			if (basis[i] & bit)
-				mask[masks] |= lowest(basis[i]);
-		masks++;
+		for (unsigned int d = 0; even && d < SEARCH; d++)
+			even = !in[d] || !__builtin_parity(d & m);
+		if (even)
+			mask[masks++] = last = m;
 	}
 	return masks;
 }
