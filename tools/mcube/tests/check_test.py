@@ -167,7 +167,7 @@ class Check(fake.Case):
         def then():
             """The last line."""
             self.check()
-            return json.loads(self.mcube_says("check", "--json")[1])["next"]
+            return self.json("check")["next"]
 
         self.assertEqual(then(), "mcube apply m3")
         self.root.put(f"{fake.SYSFS}/map/bank_map", "none\n")

@@ -90,9 +90,8 @@ class Race(fake.Case):
     def setUp(self):
         """A folder and the CPUs that there are."""
         super().setUp()
-        folder = tempfile.TemporaryDirectory(prefix="mcube-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="mcube-test-"))
+        self.folder = Path(folder)
         cpu = min(os.sched_getaffinity(0))
         self.cpus = [cpu, cpu, cpu]
 

@@ -10,6 +10,7 @@ line in the log.
 import contextlib
 import errno
 import io
+import json
 import os
 import re
 import struct
@@ -199,15 +200,13 @@ class Case(unittest.TestCase):
 
     def make(self, mcube):
         """The machine of this test from now on."""
-        folder = tempfile.TemporaryDirectory(prefix="mcube-test-")
-        self.addCleanup(folder.cleanup)
-        self.root = Root(folder.name, mcube)
-        for patch in (mock.patch.dict(os.environ, {"MCUBE_ROOT": folder.name,
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="mcube-test-"))
+        self.root = Root(folder, mcube)
+        for patch in (mock.patch.dict(os.environ, {"MCUBE_ROOT": folder,
                                                    "MCUBE_PROBE": "/nowhere"}),
                       mock.patch.object(host, "write", self.root.write),
                       mock.patch.object(host, "is_root", lambda: True)):
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.enterContext(patch)
 
     def mcube_says(self, *argv):
         """Run the command; (exit status, output, errors)."""
@@ -224,6 +223,10 @@ class Case(unittest.TestCase):
         status, out, err = self.mcube_says(*argv)
         self.assertEqual((status, err), (0, ""), argv)
         return out
+
+    def json(self, *argv):
+        """What a command prints with --json."""
+        return json.loads(self.mcube_says(*argv, "--json")[1])
 
     def refused(self, *argv):
         """Errors of a command that has to fail and to say what to do."""

@@ -155,9 +155,7 @@ class Sources(fake.Case):
         path = self.folder / "mcube-probe"
         path.write_text("#!/bin/sh\n" + text, "utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        patch = mock.patch("mcube_cmd.probe.program", lambda: str(path))
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch("mcube_cmd.probe.program", lambda: str(path)))
         source = offsets.Core(4)
         self.addCleanup(source.close)
         return source

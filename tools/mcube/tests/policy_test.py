@@ -73,9 +73,7 @@ class Apply(fake.Case):
         folder = Path(self.root.path, "profiles")
         folder.mkdir(exist_ok=True)
         (folder / f"{name}.conf").write_text(text, "utf-8")
-        patch = mock.patch.object(policy, "FOLDERS", (policy.FOLDERS[0], folder))
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch.object(policy, "FOLDERS", (policy.FOLDERS[0], folder)))
 
     def test_apply(self):
         """Applied, in force, applied again, replaced, off."""

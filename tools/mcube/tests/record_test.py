@@ -95,9 +95,8 @@ class File(fake.Case):
     def setUp(self):
         """A folder."""
         super().setUp()
-        folder = tempfile.TemporaryDirectory(prefix="mcube-trace-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="mcube-trace-"))
+        self.folder = Path(folder)
 
     def written(self, *adds, known=None):
         """The path of a trace with references."""
@@ -162,12 +161,10 @@ class Tracing(fake.Case):
         self.pipe, self.lost = "", 0
         for patch in (mock.patch.object(tracefs, "make", self.make_instance),
                       mock.patch.object(tracefs, "remove", self.remove_instance)):
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.enterContext(patch)
         self.removed = []
-        folder = tempfile.TemporaryDirectory(prefix="mcube-record-")
-        self.addCleanup(folder.cleanup)
-        self.output = Path(folder.name) / "out.trace.gz"
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="mcube-record-"))
+        self.output = Path(folder) / "out.trace.gz"
 
     def make_instance(self, path):
         """The kernel fills an instance."""

@@ -42,9 +42,8 @@ class Replay(fake.Case):
     def setUp(self):
         """A trace, a directory, a device that reads 8 pages each time."""
         super().setUp()
-        folder = tempfile.TemporaryDirectory(prefix="mcube-replay-", dir="/var/tmp")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(
+            tempfile.TemporaryDirectory(prefix="mcube-replay-", dir="/var/tmp")))
         self.file = self.folder / "x.trace.gz"
         self.file.write_bytes(gzip.compress(TEXT.encode()))
         device = os.stat(self.folder).st_dev
@@ -55,8 +54,7 @@ class Replay(fake.Case):
         for patch in (mock.patch.object(replay.cgroup, "Cgroup", Group),
                       mock.patch.object(replay, "sectors", self.sectors),
                       mock.patch("os.sync", lambda: None)):
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.enterContext(patch)
 
     def sectors(self, _):
         """Eight pages more with each look."""

@@ -165,8 +165,7 @@ class Report(fake.Case):
                       mock.patch.object(report, "ignore_signals", lambda: None),
                       mock.patch.object(signal, "signal", lambda *_: None),
                       mock.patch.object(module, "load", lambda name: False)):
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.enterContext(patch)
 
     def report(self, *argv, tests="none"):
         """Run it; exit status, output, errors, report.json."""

@@ -185,8 +185,7 @@ class On(Rocs):
                            (("status", "--pid", "1"), "mcube rocs on --pid"),
                            (("profile", "--pid", "1", "--pid", "2"), "one --pid"),
                            (("status", "--watch", "0"), "above 0")):
-            err = self.refused("rocs", *argv)
-            self.assertIn(says, err)
+            self.assertIn(says, self.refused("rocs", *argv))
 
     def test_refused(self):
         """Another refusal keeps the general advice."""
@@ -202,7 +201,7 @@ class Status(Rocs):
     def test_numbers(self):
         """Ratios of the last window; no division by zero."""
         self.seen()
-        data = json.loads(self.mcube_says("rocs", "--json")[1])
+        data = self.json("rocs")
         art, other = data["targets"]
         self.assertEqual((art["comm"], art["gain"], art["ipc"], art["mpki"], art["miss_rate"]),
                          ("my art", 0.125, 0.5, 2.0, 0.25))
@@ -232,7 +231,7 @@ class Status(Rocs):
         self.assertRegex(out, r"samples +counted in a profile +5,000")
         with mock.patch("mcube_cmd.host.is_root", lambda: False):
             self.assertIn("only root", self.mcube_says("rocs")[1])
-        self.assertIsNone(json.loads(self.mcube_says("rocs", "--json")[1])["targets"])
+        self.assertIsNone(self.json("rocs")["targets"])
 
     def test_no_targets(self):
         """On without targets says how to choose one."""
@@ -266,7 +265,7 @@ class Profile(Rocs):
     def test_numbers(self):
         """Pages, mappings, and the search with its best point."""
         self.seen()
-        data = json.loads(self.mcube_says("rocs", "profile", "--json")[1])
+        data = self.json("rocs", "profile")
         self.assertEqual((data["pid"], len(data["pages"])), (4242, 81))
         self.assertEqual((data["pages"][0]["rate"], data["pages"][0]["mapped"]), (1.0, True))
         self.assertEqual([(r["name"], r["pages"], r["polluting"]) for r in data["regions"]],

@@ -2,7 +2,6 @@
 """mcube setcache: on, off, what it shows and draws."""
 
 import errno
-import json
 import re
 import subprocess
 import tempfile
@@ -46,13 +45,13 @@ class Setcache(fake.Case):
         self.assertEqual([f for f, _ in self.root.written],
                          ["setcache/policy", "setcache/size_mib", "setcache/mode"])
         self.assertIn("on already", self.mcube_says("setcache", "on")[1])
-        data = json.loads(self.mcube_says("setcache", "on", "--mode", "all", "--json")[1])
+        data = self.json("setcache", "on", "--mode", "all")
         self.assertEqual((data["mode"], data["module_loaded"], data["changed"]),
                          ("all", False, [{"file": "setcache/mode", "before": "random",
                                           "after": "all"}]))
         self.mcube_says("setcache", "on", "--size", "512M")
         self.assertEqual((self.mode(), self.value("setcache/size_mib")), ("all", "512"))
-        self.assertEqual(json.loads(self.mcube_says("setcache", "off", "--json")[1]),
+        self.assertEqual(self.json("setcache", "off"),
                          {"was_on": True})
         self.assertEqual(self.mode(), "off")
         self.assertIn("off already", self.mcube_says("setcache", "off")[1])
@@ -84,7 +83,7 @@ class Setcache(fake.Case):
             self.root.setcache()
             return subprocess.CompletedProcess(argv, 0, "", "")
         with mock.patch("subprocess.run", modprobe):
-            data = json.loads(self.mcube_says("setcache", "on", "--json")[1])
+            data = self.json("setcache", "on")
         self.assertTrue(data["module_loaded"])
         self.without_module()
         with mock.patch("subprocess.run", lambda argv, **_: subprocess.CompletedProcess(
@@ -98,7 +97,7 @@ class Setcache(fake.Case):
     def test_numbers(self):
         """Hit ratio and pressure; no division by zero."""
         self.seen()
-        data = json.loads(self.mcube_says("setcache", "--json")[1])
+        data = self.json("setcache")
         p = data["pressure"]
         self.assertEqual((data["mode"], data["policy"], data["size_mib"], data["hit_ratio"]),
                          ("off", "s3fifo", 64, 0.75))
@@ -110,10 +109,10 @@ class Setcache(fake.Case):
         for name in ("hits", "fills"):
             self.root.put(f"{fake.SYSFS}/setcache/stats/{name}", "0\n")
         self.seen(HEAD + "0 0 0 0 0 0 0 0\n")
-        data = json.loads(self.mcube_says("setcache", "--json")[1])
+        data = self.json("setcache")
         self.assertEqual((data["hit_ratio"], data["pressure"]["again_share"]), (None, None))
         self.seen(HEAD)
-        self.assertIsNone(json.loads(self.mcube_says("setcache", "--json")[1])["pressure"])
+        self.assertIsNone(self.json("setcache")["pressure"])
 
     def test_text(self):
         """Tables and bars within 100 columns."""
@@ -136,11 +135,11 @@ class Setcache(fake.Case):
 
     def test_numa(self):
         """The use of nodes is set before the mode, and shown."""
-        data = json.loads(self.mcube_says("setcache", "on", "--numa", "message", "--json")[1])
+        data = self.json("setcache", "on", "--numa", "message")
         self.assertEqual([c["file"] for c in data["changed"]], ["setcache/numa", "setcache/mode"])
         self.seen()
         self.assertIn("numa message", self.mcube_says("setcache")[1])
-        data = json.loads(self.mcube_says("setcache", "--json")[1])
+        data = self.json("setcache")
         self.assertEqual((data["numa"], data["nodes"][1]), (
             "message", {"node": 1, "sets": 2, "resident": 32, "away": 1}))
         status, _, err = self.mcube_says("setcache", "on", "--numa", "hash")
@@ -185,8 +184,7 @@ class Setcache(fake.Case):
     def test_watch_json(self):
         """Samples."""
         self.seen()
-        data = json.loads(self.mcube_says("setcache", "watch", "--seconds", "0.01", "--interval",
-                                          "0.01", "--json")[1])
+        data = self.json("setcache", "watch", "--seconds", "0.01", "--interval", "0.01")
         self.assertEqual(data[0]["pressure"]["fills"], 120)
 
     def test_plot(self):
@@ -211,8 +209,7 @@ class Setcache(fake.Case):
                            (("watch", "--interval", "0"), "above 0"),
                            (("on", "--size", "1T"), "512M or 2G"),
                            (("watch", "--plot", "x.jpg"), "setcache.png")):
-            err = self.refused("setcache", *argv)
-            self.assertIn(says, err)
+            self.assertIn(says, self.refused("setcache", *argv))
 
     def test_names(self):
         """Columns, counters and words are those of the kernel."""

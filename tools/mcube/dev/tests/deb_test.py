@@ -60,14 +60,11 @@ class Configure(unittest.TestCase):
 
     def setUp(self):
         """A folder."""
-        folder = tempfile.TemporaryDirectory(prefix="mcube-test-")
-        self.addCleanup(folder.cleanup)
-        self.out = Path(folder.name, "out")
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="mcube-test-"))
+        self.out = Path(folder, "out")
         self.out.mkdir()
         for name, value in (("LOG", self.out / "log"), ("BUILD", self.out)):
-            patch = mock.patch.object(deb, name, value)
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.enterContext(mock.patch.object(deb, name, value))
 
     def configured(self, base=BASE, edit=lambda text: text, **given):
         """.config on top of a given one, as a Kconfig that makes this edit leaves it."""
@@ -247,9 +244,8 @@ class Package(unittest.TestCase):
 
     def setUp(self):
         """A folder for packages."""
-        folder = tempfile.TemporaryDirectory(prefix="mcube-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="mcube-test-"))
+        self.folder = Path(folder)
 
     def pack(self, name, files):
         """A package of {path: text}."""
