@@ -28,7 +28,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../../drivers/mcube/sim/shm.h"
+#include "../probe/model_clock.h"
 
 #define PAGE		4096UL
 #define CHECK_PAGES	512UL
@@ -94,55 +93,11 @@ static volatile struct sim_sample *ring(unsigned int cpu)
 		(size_t)cpu * SIM_RING_SIZE;
 }
 
-/* Map the shared memory of the ivshmem device, 1af4:1110. */
 static void map_shared(void)
 {
-	char path[512], id[16] = "";
-	glob_t found;
-	void *map;
-	int fd = -1;
-
-	if (glob("/sys/bus/pci/devices/*/device", 0, NULL, &found))
-		die("no PCI devices", "is sysfs mounted?");
-	for (size_t i = 0; i < found.gl_pathc && fd < 0; i++) {
-		FILE *f = fopen(found.gl_pathv[i], "r");
-		char *slash;
-
-		if (!f || !fgets(id, sizeof(id), f))
-			die(found.gl_pathv[i], strerror(errno));
-		fclose(f);
-		if (strncmp(id, "0x1110", 6))
-			continue;
-		snprintf(path, sizeof(path) - 16, "%s", found.gl_pathv[i]);
-		slash = strrchr(path, '/');
-		strcpy(slash, "/enable");
-		fd = open(path, O_WRONLY);
-		/* EBUSY: the kernel's driver owns the device, and has enabled it. */
-		if (fd < 0 || (write(fd, "1", 1) != 1 && errno != EBUSY))
-			die(path, strerror(errno));
-		close(fd);
-		strcpy(slash, "/resource2");
-		fd = open(path, O_RDWR);
-		if (fd < 0)
-			die(path, strerror(errno));
-	}
-	if (fd < 0)
-		die("no shared memory", "QEMU was started without ivshmem-plain");
-	map = mmap(NULL, SIM_SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		die("mmap of the shared memory", strerror(errno));
-	header = map;
-	if (header->magic != SIM_MAGIC || header->version != SIM_VERSION)
-		die("the shared memory", "no model, or a model of another version");
-}
-
-static void control(unsigned int what)
-{
-	header->control = what;
-	while (header->state != (what & SIM_CTL_ON)) {
-		asm volatile(SIM_CONTROL ::: "memory");
-		sched_yield();
-	}
+	header = model_map();
+	if (!header)
+		die("no shared memory", "QEMU has no model, or a model of another version");
 }
 
 static void sync_model(void)
@@ -245,7 +200,7 @@ static int check_cpu(unsigned int cpu)
 	for (unsigned long i = 0; i < CHECK_PAGES; i++)
 		buf[i * PAGE] = 1;
 	read_frames((const char *)buf);
-	control(SIM_CTL_ON | SIM_CTL_CLEAR);
+	model_control(SIM_CTL_ON | SIM_CTL_CLEAR);
 	c->tail = c->head;
 	start_sampler(cpu, 0, SIM_ACCESSES, 97);
 	start_sampler(cpu, 1, SIM_LLC_MISSES, 7);
@@ -268,7 +223,7 @@ static int check_cpu(unsigned int cpu)
 	}
 	for (unsigned int i = 0; i < 3; i++)
 		cpu_page(cpu)->sampler[i].period = 0;
-	control(0);
+	model_control(0);
 	printf("check cpu %u right %lu wrong %lu lost %llu\n", cpu, right, wrong, c->lost);
 	return wrong || right < CHECK_SAMPLES;
 }
@@ -421,7 +376,7 @@ static int run(const struct job *j)
 
 		if (j->model) {
 			print_counts(0);
-			control(SIM_CTL_ON | SIM_CTL_CLEAR);
+			model_control(SIM_CTL_ON | SIM_CTL_CLEAR);
 		}
 		start = now();
 		g->round = r;
@@ -430,7 +385,7 @@ static int run(const struct job *j)
 		sync_model();
 		printf("round %u seconds %.6f\n", r, now() - start);
 		if (j->model) {
-			control(0);
+			model_control(0);
 			print_counts(r);
 		}
 	}

@@ -11,13 +11,13 @@
 #include <glob.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../../drivers/mcube/sim/shm.h"
 #include "timing.h"
 
 static volatile struct sim_header *header;
@@ -29,7 +29,11 @@ static uint64_t model_cycles(void)
 	return cpu_page->count[SIM_CYCLES];
 }
 
-static void control(unsigned int what)
+/**
+ * model_control - switch the model on or off
+ * @what:	SIM_CTL_ON, SIM_CTL_CLEAR, or 0
+ */
+void model_control(unsigned int what)
 {
 	header->control = what;
 	while (header->state != (what & SIM_CTL_ON)) {
@@ -43,7 +47,7 @@ static void stop(void)
 {
 	header->uncached_bytes = 0;
 	asm volatile(SIM_SYNC ::: "memory");
-	control(0);
+	model_control(0);
 }
 
 static void on_signal(int signal)
@@ -52,43 +56,53 @@ static void on_signal(int signal)
 	_exit(128 + signal);
 }
 
-/* The shared memory of the ivshmem device, 1af4:1110, or NULL. */
-static void *map_shared(void)
+/* Open a file beside "device" in the folder of a PCI device. */
+static int open_beside(const char *device, const char *name, int flags)
 {
-	char path[512], id[16];
-	glob_t found = { };
+	char path[512];
+
+	snprintf(path, sizeof(path), "%.*s%s", (int)strlen(device) - 6, device, name);
+	return open(path, flags);
+}
+
+/**
+ * model_map - map the memory that the model shares with its guest, of the ivshmem device 1af4:1110
+ *
+ * Return: the memory; NULL if this is no such guest, or its model is of another version.
+ */
+volatile struct sim_header *model_map(void)
+{
 	void *map = MAP_FAILED;
+	glob_t found = { };
 
 	if (glob("/sys/bus/pci/devices/*/device", 0, NULL, &found))
 		return NULL;
 	for (size_t i = 0; i < found.gl_pathc && map == MAP_FAILED; i++) {
 		FILE *f = fopen(found.gl_pathv[i], "r");
+		unsigned int id = 0;
+		bool enabled;
 		int fd;
 
-		if (!f || !fgets(id, sizeof(id), f) || strncmp(id, "0x1110", 6)) {
-			if (f)
-				fclose(f);
+		if (f && fscanf(f, "%x", &id) != 1)
+			id = 0;
+		if (f)
+			fclose(f);
+		if (id != 0x1110)
 			continue;
-		}
-		fclose(f);
-		snprintf(path, sizeof(path), "%.*senable", (int)strlen(found.gl_pathv[i]) - 6,
-			 found.gl_pathv[i]);
-		fd = open(path, O_WRONLY);
+		fd = open_beside(found.gl_pathv[i], "enable", O_WRONLY);
 		/* Fails where the kernel's driver owns the device, and has enabled it. */
-		if (fd >= 0 && write(fd, "1", 1) < 0)
-			fprintf(stderr, "mcube-probe: the model's device is in use\n");
-		if (fd >= 0)
-			close(fd);
-		snprintf(path, sizeof(path), "%.*sresource2", (int)strlen(found.gl_pathv[i]) - 6,
-			 found.gl_pathv[i]);
-		fd = open(path, O_RDWR);
-		if (fd < 0)
-			continue;
+		enabled = write(fd, "1", 1) == 1;
+		(void)enabled;
+		close(fd);
+		fd = open_beside(found.gl_pathv[i], "resource2", O_RDWR);
 		map = mmap(NULL, SIM_SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		close(fd);
 	}
 	globfree(&found);
-	return map == MAP_FAILED ? NULL : map;
+	header = map == MAP_FAILED ? NULL : map;
+	if (header && (header->magic != SIM_MAGIC || header->version != SIM_VERSION))
+		header = NULL;
+	return header;
 }
 
 /**
@@ -101,8 +115,7 @@ static void *map_shared(void)
  */
 const char *model_clock_init(int cpu)
 {
-	header = map_shared();
-	if (!header || header->magic != SIM_MAGIC || header->version != SIM_VERSION)
+	if (!model_map())
 		return "this is no guest whose caches and DRAM are modelled";
 	if (cpu < 0 || (unsigned int)cpu >= header->ncpus)
 		return "the model has no such CPU";
@@ -112,7 +125,7 @@ const char *model_clock_init(int cpu)
 	signal(SIGHUP, on_signal);
 	signal(SIGPIPE, on_signal);
 	atexit(stop);
-	control(SIM_CTL_ON | SIM_CTL_CLEAR);
+	model_control(SIM_CTL_ON | SIM_CTL_CLEAR);
 	clock_source = (struct clock){ .name = "model", .read = model_cycles };
 	return NULL;
 }

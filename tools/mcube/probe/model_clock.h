@@ -7,6 +7,10 @@
 
 #include <stddef.h>
 
+#include "../../../drivers/mcube/sim/shm.h"
+
+volatile struct sim_header *model_map(void);
+void model_control(unsigned int what);
 const char *model_clock_init(int cpu);
 void model_clock_uncached(const void *base, size_t bytes);
 
