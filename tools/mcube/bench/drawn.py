@@ -48,7 +48,7 @@ LIMITS = {"drawn_alone_loss_max": .01, "drawn_file_side_loss_max": .03}
 
 def arguments():
     """Command line."""
-    parser = ui.parser(__doc__)
+    parser = lab.parser(__doc__, min(2, ui.JOBS), again=True)
     parser.add_argument("--machines", type=int, default=10, help="how many (default: 10)")
     parser.add_argument("--first", type=int, default=0,
                         help="number of the first machine (default: 0)")
@@ -65,15 +65,10 @@ def arguments():
     parser.add_argument("--repeat", type=int, default=1, help="boots of each machine (1)")
     parser.add_argument("--work", type=int, default=16,
                         help="least million accesses of a victim (default: %(default)s)")
-    parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
-    parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
-    parser.add_argument("--again", action="store_true",
-                        help="boot no guests; report the figures of earlier runs")
     parser.add_argument("--fresh", action="store_true", help="run guests again, too")
     parser.add_argument("--list", action="store_true", help="print the machines, run nothing")
     parser.add_argument("--plot", action=argparse.BooleanOptionalAction, default=True,
                         help="draw build/results/drawn.png")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     for name, value, most in (("machines", args.machines, 1000), ("repeat", args.repeat, 100),
                               ("work", args.work, 4096)):

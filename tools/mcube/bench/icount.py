@@ -35,16 +35,13 @@ ON = switch_on("shuffle")
 
 def parser(doc, rounds):
     """A command line with the options that these benchmarks share."""
-    out = ui.parser(doc)
+    out = lab.parser(doc)
     out.add_argument("--pages", type=int, default=4096, help="pages per round")
     out.add_argument("--rounds", type=int, default=rounds, help="rounds of each kind")
     out.add_argument("--mem", default="2G", help="memory of the guest")
-    out.add_argument("--kernel", type=Path, help="patched bzImage (default: build/test)")
     out.add_argument("--base", type=Path, help="unpatched bzImage (default: build/base)")
     out.add_argument("--verify", action="store_true",
                      help="run everything twice and compare the counts")
-    out.add_argument("--jobs", type=int, default=ui.JOBS, help="machines at a time")
-    out.add_argument("--json", action="store_true", help="print the result as JSON")
     return out
 
 

@@ -118,15 +118,12 @@ def draw(rows):
 
 def run():
     """Command line."""
-    parser = ui.parser(__doc__)
+    parser = lab.parser(__doc__, flavor=FLAVOR)
     parser.add_argument("--pages", type=int, default=16384, help="pages that a load reads")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of each kind of stream")
     parser.add_argument("--mem", default="1G", help="memory of the guest")
     parser.add_argument("--aged-mib", type=int, default=800,
                         help="memory of which every other page is in use")
-    parser.add_argument("--kernel", help=f"bzImage (default: build/{FLAVOR})")
-    parser.add_argument("--jobs", type=int, default=ui.JOBS, help="machines at a time")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     lab.begin(args)
     steps = ui.Steps("bench-irqsoff", ["build", "measure", "report"])

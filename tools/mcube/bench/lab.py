@@ -93,6 +93,18 @@ def collect(parts, found):
     return rows, summary, guests
 
 
+def parser(doc, jobs=ui.JOBS, again=False, flavor="test"):
+    """A command line with the options that benchmarks which boot guests share."""
+    out = ui.parser(doc)
+    out.add_argument("--kernel", help=f"patched bzImage (default: build/{flavor})")
+    out.add_argument("--jobs", type=int, default=jobs, help="guests at a time")
+    out.add_argument("--json", action="store_true", help="print the result as JSON")
+    if again:
+        out.add_argument("--again", action="store_true",
+                         help="boot no guests; report the figures of earlier runs")
+    return out
+
+
 def begin(args):
     """With --json the tables go to standard error; standard output is for the result."""
     if args.json:

@@ -550,7 +550,7 @@ def draw(groups, orders):
 def options():
     """The command line; --quick sets what is not given."""
     loads = (*ALONE, *LOCKSTEP, *PATTERNS, *SHAPES, *REAL)
-    parser = ui.parser(__doc__)
+    parser = lab.parser(__doc__, again=True)
     parser.add_argument("--quick", action="store_true",
                         help="used memory; stock, shuffle and auto; no real programs, 1 and 4 "
                              "threads, one repetition, unless other options say otherwise")
@@ -573,12 +573,7 @@ def options():
                         help="counted passes of memload and shapes")
     parser.add_argument("--misses", type=int, default=10,
                         help="misses that a core overlaps, as it has line fill buffers")
-    parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
-    parser.add_argument("--jobs", type=int, default=ui.JOBS, help="guests at a time")
-    parser.add_argument("--again", action="store_true",
-                        help="boot no guests; report the figures of the last run")
     parser.add_argument("--fresh", action="store_true", help="run guests again, too")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     quick = args.quick
     for name, usual, short in (

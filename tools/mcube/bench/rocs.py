@@ -26,7 +26,7 @@ PARTS = {"loads": loads, "programs": programs, "mixed": mixed, "phases": phases}
 def arguments():
     """Command line."""
     titles = "".join(f"    {n:10}{m.TITLE}\n" for n, m in PARTS.items())
-    parser = ui.parser(__doc__.replace("PARTS\n", titles + "\n"))
+    parser = lab.parser(__doc__.replace("PARTS\n", titles + "\n"), min(2, ui.JOBS), again=True)
     parser.add_argument("--part", nargs="+", default=list(PARTS), choices=list(PARTS),
                         help="what to run (default: all)")
     parser.add_argument("--machine", nargs="+", default=["small"], choices=machines())
@@ -34,12 +34,7 @@ def arguments():
                         choices=list(loads.LINE))
     parser.add_argument("--programs", nargs="+", default=list(programs.COMMANDS),
                         choices=list(programs.COMMANDS))
-    parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
-    parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
     parser.add_argument("--timeout", type=int, default=3600, help="seconds for a guest")
-    parser.add_argument("--again", action="store_true",
-                        help="boot no guests; report the figures of earlier runs")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser.parse_args()
 
 

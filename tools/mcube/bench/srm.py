@@ -53,7 +53,7 @@ def arguments():
     """Command line."""
     titles = "".join(f"    {n:10}{m.TITLE}\n"
                      for n, m in PARTS.items())
-    parser = ui.parser(__doc__.replace("PARTS\n", titles + "\n"))
+    parser = lab.parser(__doc__.replace("PARTS\n", titles + "\n"), min(2, ui.JOBS), again=True)
     parser.add_argument("--part", nargs="+", default=["main"], choices=[*PARTS, "all"],
                         help="what to run (default: main)")
     parser.add_argument("--machine", nargs="+", default=list(MACHINES))
@@ -72,11 +72,6 @@ def arguments():
                         help="least million accesses that a victim makes beside each "
                              "program (default: %(default)s)")
     parser.set_defaults(alone=[])
-    parser.add_argument("--kernel", type=str, help="patched bzImage (default: build/test)")
-    parser.add_argument("--jobs", type=int, default=min(2, ui.JOBS), help="guests at a time")
-    parser.add_argument("--again", action="store_true",
-                        help="boot no guests; report the figures of earlier runs")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args()
     if args.repeat < 1:
         raise Failure(f"--repeat {args.repeat} runs nothing", "give 1 or more")

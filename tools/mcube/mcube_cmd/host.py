@@ -10,8 +10,6 @@ from pathlib import Path
 
 from .term import Failure
 
-CAP_SYS_ADMIN = 21
-
 
 def at(path):
     """The real path of a file of /sys, /proc or /dev."""
@@ -77,15 +75,6 @@ def cpu_list(text):
 def is_root():
     """Does this process run as root?"""
     return os.geteuid() == 0
-
-
-def capable(cap):
-    """Has this process a capability? None if that is not known."""
-    for line in (read("/proc/self/status") or "").splitlines():
-        word, _, value = line.partition(":")
-        if word == "CapEff":
-            return bool(int(value, 16) >> cap & 1)
-    return None
 
 
 def log_texts(fd):

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../probe/bank_text.h"
+#include "../probe/bank.h"
 #include "../probe/numbers.h"
 #include "model.h"
 

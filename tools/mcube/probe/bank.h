@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The DRAM banks of a memory, by timing pairs of lines; bank.c says how.
+ * The DRAM banks of a memory, by timing pairs of lines; bank.c says how, bank_text.c in JSON.
  */
 #ifndef MCUBE_PROBE_BANK_H
 #define MCUBE_PROBE_BANK_H
@@ -101,5 +101,8 @@ struct bank_report {
 
 void bank_probe(struct bank_report *r, const struct bank_memory *m, uint64_t seed,
 		unsigned int pairs, const struct solve_map *hypothesis, unsigned int nr);
+
+const char *bank_parse(struct solve_map *map, const char *text);
+void bank_print(const struct bank_report *r, const char *unit);
 
 #endif

@@ -5,7 +5,7 @@
  * The text is that of map/bank_map: "0xMASK", "table:SHIFT:v,v,v" with SHIFT in pages, and
  * here "offset:BYTES" too, which the kernel does not take.
  */
-#include "bank_text.h"
+#include "bank.h"
 
 #include <errno.h>
 #include <stdio.h>

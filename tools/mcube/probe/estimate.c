@@ -239,13 +239,7 @@ static const char *get(struct job *j)
 	return memory_get(&j->m, want, SHIFT_2M);
 }
 
-/**
- * probe_estimate - the subcommand "estimate"
- * @argc:	as of main(), from the subcommand on
- * @argv:	as of main()
- *
- * Return: the exit status.
- */
+/** probe_estimate - the subcommand "estimate": @argc, @argv from it on; Return: exit status */
 int probe_estimate(int argc, char **argv)
 {
 	struct job j = { .o = { .cache = { 2, 0, 64 }, .draws = MIN_DRAWS, .cpu = -1 } };

@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bank_text.h"
+#include "bank.h"
 #include "memory.h"
 #include "model_clock.h"
 #include "numbers.h"
@@ -127,13 +127,7 @@ static void show(void *context, double share)
 	progress(share);
 }
 
-/**
- * probe_banks - the subcommand "banks"
- * @argc:	as of main(), from the subcommand on
- * @argv:	as of main()
- *
- * Return: exit status.
- */
+/** probe_banks - the subcommand "banks": @argc, @argv from it on; Return: exit status */
 int probe_banks(int argc, char **argv)
 {
 	static struct solve_map hypothesis[MAX_MAPS];
@@ -200,13 +194,7 @@ static void answer(uint64_t start, uint64_t step, uint64_t count, unsigned int r
 	fflush(stdout);
 }
 
-/**
- * probe_offsets - the subcommand "offsets"
- * @argc:	as of main(), from the subcommand on
- * @argv:	as of main()
- *
- * Return: the exit status.
- */
+/** probe_offsets - the subcommand "offsets": @argc, @argv from it on; Return: exit status */
 int probe_offsets(int argc, char **argv)
 {
 	unsigned long long start, step, count;

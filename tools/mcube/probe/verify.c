@@ -342,13 +342,7 @@ static const char *get(struct memory *m, const struct options *o)
 	return bad;
 }
 
-/**
- * probe_color - the subcommand "color"
- * @argc:	as of main(), from the subcommand on
- * @argv:	as of main()
- *
- * Return: the exit status.
- */
+/** probe_color - the subcommand "color": @argc, @argv from it on; Return: exit status */
 int probe_color(int argc, char **argv)
 {
 	struct options o = { .cache = { 2, 0, 64 }, .draws = MAP_DRAWS, .cpu = -1 };

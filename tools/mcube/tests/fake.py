@@ -58,7 +58,6 @@ class Root:
         self.memory_mib = 4096  # for page sets, half of the memory at most
         self.put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
         self.put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made-up CPU\nflags\t\t: fpu\n\n")
-        self.put("/proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n")
         self.put("/proc/self/uid_map", "         0          0 4294967295\n")
         self.put("/proc/zoneinfo", "Node 0, zone    DMA32\n        spanned  262144\n"
                  "  start_pfn:           0\nNode 1, zone   Normal\n        spanned  262144\n"
