@@ -234,31 +234,7 @@ const struct reclaim_ops reclaim_classic = {
 	.destroy = classic_free,
 };
 
-static void *classic_create(const struct replay_trace *t, uint32_t size)
-{
-	return classic_lists(t->nr_pages, size);
-}
-
-const struct engine engine_classic = {
-	.name = "classic",
-	.about = "the classic lists of the kernel, active and inactive",
-	.create = classic_create,
-	.reference = reclaim_reference,
-	.destroy = reclaim_destroy,
-};
-
-static void *bimodal_create(const struct replay_trace *t, uint32_t size)
-{
-	struct reclaim *r = classic_lists(t->nr_pages, size);
-
-	r->bimodal = true;
-	return r;
-}
-
-const struct engine engine_bip_classic = {
-	.name = "bip-classic",
-	.about = "classic lists, where one late refault in eight becomes active",
-	.create = bimodal_create,
-	.reference = reclaim_reference,
-	.destroy = reclaim_destroy,
-};
+RECLAIM_ENGINE(classic, classic_lists, false, "classic",
+	       "the classic lists of the kernel, active and inactive");
+RECLAIM_ENGINE(bip_classic, classic_lists, true, "bip-classic",
+	       "classic lists, where one late refault in eight becomes active");

@@ -350,31 +350,6 @@ const struct reclaim_ops reclaim_mglru = {
 	.destroy = mglru_free,
 };
 
-static void *mglru_create(const struct replay_trace *t, uint32_t size)
-{
-	return mglru_lists(t->nr_pages, size);
-}
-
-const struct engine engine_mglru = {
-	.name = "mglru",
-	.about = "the generations of the kernel",
-	.create = mglru_create,
-	.reference = reclaim_reference,
-	.destroy = reclaim_destroy,
-};
-
-static void *bimodal_create(const struct replay_trace *t, uint32_t size)
-{
-	struct reclaim *r = mglru_lists(t->nr_pages, size);
-
-	r->bimodal = true;
-	return r;
-}
-
-const struct engine engine_bip_mglru = {
-	.name = "bip-mglru",
-	.about = "generations, where one refault in eight is put into the youngest",
-	.create = bimodal_create,
-	.reference = reclaim_reference,
-	.destroy = reclaim_destroy,
-};
+RECLAIM_ENGINE(mglru, mglru_lists, false, "mglru", "the generations of the kernel");
+RECLAIM_ENGINE(bip_mglru, mglru_lists, true, "bip-mglru",
+	       "generations, where one refault in eight is put into the youngest");

@@ -120,4 +120,22 @@ static inline void reclaim_destroy(void *cache)
 	r->ops->destroy(r);
 }
 
+/* engine_@tag, which is nothing but the lists of a create function; @luck: is it bimodal? */
+#define RECLAIM_ENGINE(tag, lists, luck, title, text)						\
+static void *tag##_create(const struct replay_trace *t, uint32_t size)				\
+{												\
+	struct reclaim *r = lists(t->nr_pages, size);						\
+												\
+	r->bimodal = luck;									\
+	return r;										\
+}												\
+												\
+const struct engine engine_##tag = {								\
+	.name = title,										\
+	.about = text,										\
+	.create = tag##_create,									\
+	.reference = reclaim_reference,								\
+	.destroy = reclaim_destroy,								\
+}
+
 #endif /* MCUBE_REPLAY_RECLAIM_H */
