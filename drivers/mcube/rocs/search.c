@@ -21,18 +21,37 @@
  * a point to the next point only the pages in between are moved.
  *
  *   linear   0, step, 2 step, ..., pages: FindPollutePages of the paper
- *   coarse   0, 1/4, 2/4, 3/4, all; then the middle of the wider one of the
- *            two intervals beside the best point, until both are a step wide
+ *   coarse   0, 1/4, 2/4, 3/4, all; then sweeps over the best point and what is beside
+ *            it, ever closer, until both intervals are a step wide
  *
- * With 64 steps the coarse search measures 13 points instead of 65.  The coarse
- * search finds the best point if the score has one summit; a summit narrower
+ * The coarse search finds the best point if the score has one summit; a summit narrower
  * than a quarter of the stack can be missed.
  *
- * A single odd window would send the coarse search to a wrong part of the stack.  So
- * it ends only where the best point and both of its neighbours were measured twice.
- * Of a neighbour the better measurement counts: a disturbance makes a window slower,
- * and a search that a disturbed point has turned back ends beside that point.  Of the
- * best point the mean counts: the best of many measurements has had luck.
+ * What disturbs a window often lasts, since other programs come and go: for some windows
+ * or for good.  Then points that were measured far apart cannot be compared.  If the
+ * machine gets slower after the second point, all further points look worse, and
+ * measuring the best point and its neighbours again says so once more.  So the coarse
+ * search compares only points of one sweep, and each sweep measures the best point anew:
+ *
+ *   sweep 0     a       b       c       d       e      b wins
+ *   sweep 1     a   f   b   g   c                      b and its neighbours again: g wins
+ *   sweep 2               h g i                        b and c are fresh
+ *
+ * - A neighbour that was not measured in a sweep together with the best point, since that
+ *   point is the best one, is measured again.
+ * - The first sweep proves nothing, nor does a sweep in which a point wins that had lost
+ *   before.  The winner has to win again, beside its neighbours.
+ * - Sweeps go up.  A disturbance that begins in a sweep favours few pages, and one that
+ *   ends in a sweep favours many.  So if both the first sweep and the second one are cut
+ *   by the same disturbance, they contradict each other.  Up and then down, they would agree.
+ * - Where little is at stake, sweeps begin at the nearer end: fewer pages move, and a
+ *   steady drift, which favours the end of a sweep or its begin, does not lead far.
+ * - If a point that was measured again had another score, the gain is not known: the
+ *   baseline is measured again beside the best point.
+ * - A search that comes to no end finds nothing.
+ *
+ * With 64 steps the coarse search takes 20 measurements instead of 65, more on an unsteady
+ * machine.
  *
  * Source: Soares, Tam and Stumm, MICRO 2008, section 5.2, Algorithm 1.
  *
@@ -43,7 +62,7 @@
  *   counts the pages that it has just mapped, so its best point is a step off.
  * - A point counts as better only if its score is ROCS_SEARCH_NOISE better than that
  *   of a point with fewer pages.  Measurements scatter, and fewer pages cost less.
- * - The coarse search, and its second measurements.
+ * - The coarse search.
  */
 
 #include <linux/math.h>
@@ -55,8 +74,14 @@
 /* 1/256: smaller differences of scores say nothing. */
 #define ROCS_SEARCH_NOISE	8
 
-/* Intervals of the coarse search before it looks where the best point is. */
+/* 1/32: if scores of a point differ by more, the machine is not what it was. */
+#define UNSTEADY		5
+
+/* Intervals of the first sweep of the coarse search. */
 #define COARSE_INTERVALS	4U
+
+/* Sweeps whose intervals are a smaller part of the stack may go down. */
+#define NARROW			12U
 
 /**
  * rocs_search_begin() - begin a search
@@ -84,79 +109,144 @@ static bool is_better(const struct rocs_search_point *a, const struct rocs_searc
 	return a->score > b->score + (b->score >> ROCS_SEARCH_NOISE);
 }
 
+/* The place of the first point that is not below @index. */
+static u32 place(const struct rocs_search *s, u32 index)
+{
+	u32 i = 0;
+
+	while (i < s->nr && s->point[i].index < index)
+		i++;
+	return i;
+}
+
 /**
- * rocs_search_best() - the best point so far
+ * rocs_search_best() - the best point
  * @s: the search, with one measured point at least.
  *
- * Return: the point.
+ * Return: the point, as of the last sweep that has ended.
  */
 const struct rocs_search_point *rocs_search_best(const struct rocs_search *s)
 {
-	const struct rocs_search_point *best = s->point, *p;
+	return &s->point[place(s, s->best)];
+}
 
-	for (p = s->point + 1; p < s->point + s->nr; p++) {
-		if (is_better(p, best))
-			best = p;
+static void record(struct rocs_search *s, u64 score)
+{
+	u32 i = place(s, s->index);
+	struct rocs_search_point *p = &s->point[i];
+
+	if (i == s->nr || p->index != s->index) {
+		memmove(p + 1, p, (s->nr++ - i) * sizeof(*p));
+		*p = (struct rocs_search_point){ .index = s->index, .score = score };
 	}
-	return best;
-}
-
-/* The point at s->index, or NULL if it was not measured. */
-static struct rocs_search_point *find(struct rocs_search *s)
-{
-	struct rocs_search_point *p;
-
-	for (p = s->point; p < s->point + s->nr; p++)
-		if (p->index == s->index)
-			return p;
-	return NULL;
-}
-
-static void insert(struct rocs_search *s, u64 score)
-{
-	u32 i = s->nr++;
-
-	for (; i && s->point[i - 1].index > s->index; i--)
-		s->point[i] = s->point[i - 1];
-	s->point[i] = (struct rocs_search_point){ s->index, 1, score };
-}
-
-static void measure_again(struct rocs_search *s, struct rocs_search_point *p, u64 score)
-{
-	if (p == rocs_search_best(s))
-		p->score = (p->score + score) / 2;
-	else
-		p->score = max(p->score, score);
+	if (max(p->score, score) - min(p->score, score) > p->score >> UNSTEADY)
+		s->unsteady = true;
+	p->score = score;
+	p->sweep = s->sweep;
 	p->times++;
+	s->measured++;
 }
 
-/* Where the coarse search goes on; the best point, if the search has ended. */
-static u32 next_coarse(const struct rocs_search *s)
+/* The sweep has ended: which of its points is the best? */
+static void judge(struct rocs_search *s)
 {
 	const struct rocs_search_point *best = rocs_search_best(s), *p;
+
+	for (p = s->point; p < s->point + s->nr; p++) {
+		if (p->sweep != s->sweep)
+			continue;
+		if (p->index < best->index ? p->score >= best->score : is_better(p, best))
+			best = p;
+	}
+	if (!s->sweep || (best->index != s->best && best->times > 1))
+		s->since = s->sweep + 1;
+	else if (best->index != s->best)
+		s->since = s->sweep;
+	s->best = best->index;
+}
+
+static void add(struct rocs_search *s, u32 index)
+{
+	s->todo[s->nr_todo++] = index;
+}
+
+/* The best point, what is beside it, and the middles of wide intervals. */
+static void sweep_beside(struct rocs_search *s)
+{
+	const struct rocs_search_point *best = rocs_search_best(s);
 	const struct rocs_search_point *first = best - (best > s->point);
 	const struct rocs_search_point *last = best + (best < s->point + s->nr - 1);
 	u32 below = best->index - first->index, above = last->index - best->index;
+	/* Halves of halves are rounded: a step and a little more is a step. */
+	u32 wide = s->step + s->step / 8;
 
-	if (max(below, above) > s->step && s->nr < ROCS_SEARCH_POINTS)
-		return above >= below ? best->index + above / 2 : best->index - below / 2;
-	for (p = first; p <= last; p++)
-		if (p->times == 1)
-			return p->index;
-	return best->index;
+	s->nr_todo = 0;
+	if (below && first->sweep < s->since)
+		add(s, first->index);
+	if (below > wide)
+		add(s, best->index - below / 2);
+	add(s, best->index);
+	if (above > wide)
+		add(s, best->index + above / 2);
+	if (above && last->sweep < s->since)
+		add(s, last->index);
+	s->down = max(below, above) < s->pages / NARROW &&
+		2 * s->index > s->todo[0] + s->todo[s->nr_todo - 1];
 }
 
-static u32 next_point(const struct rocs_search *s)
+/* The baseline, and the best point. */
+static void sweep_gain(struct rocs_search *s)
 {
-	u32 last = s->point[s->nr - 1].index, stride = s->step;
+	s->nr_todo = 0;
+	add(s, 0);
+	add(s, s->best);
+	s->down = false;
+}
+
+/* Decide what the next sweep measures; false: nothing, the search has ended. */
+static bool begin_sweep(struct rocs_search *s)
+{
+	const struct rocs_search_point *best = rocs_search_best(s), *base = s->point;
+
+	if (s->measured + ROCS_SEARCH_SWEEP > ROCS_SEARCH_POINTS) {
+		s->best = 0;
+		return false;
+	}
+	sweep_beside(s);
+	if (s->nr_todo == 1) {
+		bool fresh = base->sweep >= s->since, gains = is_better(best, base);
+
+		if (best != base && fresh && !gains)
+			s->best = 0;
+		if (best == base || fresh || (gains && !s->unsteady))
+			return false;
+		sweep_gain(s);
+	}
+	s->sweep++;
+	s->done = 0;
+	return true;
+}
+
+static bool next_point(struct rocs_search *s)
+{
+	u32 stride = s->step;
 
 	if (s->kind == ROCS_SEARCH_COARSE)
 		stride = max(stride, DIV_ROUND_UP(s->pages, COARSE_INTERVALS));
-	if (last < s->pages)
-		return last + min(stride, s->pages - last);
-	if (s->kind == ROCS_SEARCH_LINEAR)
-		return rocs_search_best(s)->index;
-	return next_coarse(s);
+	if (!s->sweep && s->index < s->pages) {
+		s->index += min(stride, s->pages - s->index);
+		return true;
+	}
+	if (s->done == s->nr_todo) {
+		judge(s);
+		if (s->kind == ROCS_SEARCH_LINEAR || !begin_sweep(s)) {
+			s->index = s->best;
+			return false;
+		}
+	}
+	s->index = s->todo[s->down ? s->nr_todo - 1 - s->done : s->done];
+	s->done++;
+	return true;
 }
 
 /**
@@ -173,15 +263,11 @@ static u32 next_point(const struct rocs_search *s)
  */
 bool rocs_search_measured(struct rocs_search *s, u64 score)
 {
-	struct rocs_search_point *p = find(s);
 	u32 old = s->index;
+	bool more;
 
-	if (p)
-		measure_again(s, p, score);
-	else
-		insert(s, score);
-	s->index = next_point(s);
+	record(s, score);
+	more = next_point(s);
 	s->moved += max(old, s->index) - min(old, s->index);
-	p = find(s);
-	return !p || (s->kind == ROCS_SEARCH_COARSE && p->times == 1);
+	return more;
 }

@@ -17,9 +17,8 @@
 /**
  * enum rocs_search_kind - how a search proceeds
  * @ROCS_SEARCH_LINEAR: all multiples of the step in turn, as in the paper.
- * @ROCS_SEARCH_COARSE: five points over the whole stack, then the middle of the
- *                      intervals on both sides of the best point; the points where
- *                      it ends twice.
+ * @ROCS_SEARCH_COARSE: five points over the whole stack, then the best point and points
+ *                      ever closer beside it.
  */
 enum rocs_search_kind {
 	ROCS_SEARCH_LINEAR,
@@ -29,14 +28,19 @@ enum rocs_search_kind {
 /**
  * struct rocs_search_point - a point that was measured
  * @index: pages from the top of the stack that were in the partition.
- * @times: how often it was measured, 1 or 2.
- * @score: what was measured; more is better.
+ * @times: how often it was measured.
+ * @sweep: the sweep that measured it last.
+ * @score: what was measured last; more is better.
  */
 struct rocs_search_point {
 	u32 index;
 	u32 times;
+	u32 sweep;
 	u64 score;
 };
+
+/* Points of a sweep, after the first one. */
+#define ROCS_SEARCH_SWEEP	5U
 
 /**
  * struct rocs_search - state of a search
@@ -45,6 +49,15 @@ struct rocs_search_point {
  * @step: resolution in pages.
  * @index: pages from the top of the stack that shall be in the partition now.
  * @moved: pages moved so far, into the partition and out of it.
+ * @best: index of the best point, as of the last sweep that has ended.
+ * @sweep: number of the present sweep.
+ * @since: from this sweep on, @best has been compared with what was measured.
+ * @measured: measurements so far.
+ * @unsteady: a point was measured again, and its score was another one.
+ * @down: the present sweep begins with its largest index.
+ * @done: points of @todo that were begun.
+ * @nr_todo: points in @todo.
+ * @todo: the present sweep, by index; not used by the first sweep.
  * @nr: measured points.
  * @point: measured points, by index.
  */
@@ -54,6 +67,15 @@ struct rocs_search {
 	u32 step;
 	u32 index;
 	u64 moved;
+	u32 best;
+	u32 sweep;
+	u32 since;
+	u32 measured;
+	bool unsteady;
+	bool down;
+	u32 done;
+	u32 nr_todo;
+	u32 todo[ROCS_SEARCH_SWEEP];
 	u32 nr;
 	struct rocs_search_point point[ROCS_SEARCH_POINTS];
 };

@@ -102,13 +102,13 @@ TEST(coarse_search_is_as_good_with_fewer_points)
 		u64 best, got;
 
 		best = score(&p, run(_metadata, &p, ROCS_SEARCH_LINEAR, p.pages / 64));
-		linear += search.nr;
+		linear += search.measured;
 		got = score(&p, run(_metadata, &p, ROCS_SEARCH_COARSE, p.pages / 64));
-		coarse += search.nr;
+		coarse += search.measured;
 		/* A step beside the summit, where the slope is steepest, and noise. */
 		ASSERT_GE(got + best / 20, best);
 	}
-	TH_LOG("points of a search: %lu linear, %lu coarse", linear / i, coarse / i);
+	TH_LOG("measurements of a search: %lu linear, %lu coarse", linear / i, coarse / i);
 	EXPECT_LT(3 * coarse, linear);
 }
 
@@ -181,7 +181,6 @@ TEST(a_noisy_baseline_does_not_matter_much)
 TEST(a_disturbed_window_does_not_mislead)
 {
 	unsigned long i, misled = 0, points = 0, count = 1000 * test_scale();
-	u32 k;
 
 	for (i = 0; i < count; i++) {
 		struct program p = random_program();
@@ -197,8 +196,7 @@ TEST(a_disturbed_window_does_not_mislead)
 			more = rocs_search_measured(&search, s);
 		}
 		misled += score(&p, search.index) * 100 < score(&p, p.top) * 93;
-		for (k = 0; k < search.nr; k++)
-			points += search.point[k].times;
+		points += search.measured;
 	}
 	TH_LOG("%lu of %lu searches misled, %lu measurements each", misled, count,
 	       points / count);
@@ -223,6 +221,119 @@ TEST(a_lucky_window_is_not_held)
 	}
 	EXPECT_TRUE(lucky);
 	EXPECT_EQ(search.index, 768);
+}
+
+/* How fast the machine is in each window, in 1/1024. */
+static u32 speed[256];
+
+static void slow_down(u32 from, u32 end, u32 percent)
+{
+	for (; from < min_t(u32, end, ARRAY_SIZE(speed)); from++)
+		speed[from] -= speed[from] * percent / 100;
+}
+
+static void slow_down_somewhat(u32 from, u32 end)
+{
+	slow_down(from, end, 5 + get_random_u32_below(31));
+}
+
+static void begin_steady(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(speed); i++)
+		speed[i] = 1024;
+}
+
+/*
+ * Each measurement has a window before it, in which the pages settle.  Return: how much of
+ * the gain of the best point the search found, in percent.
+ */
+static int share_found(const struct program *p, u32 steps)
+{
+	u32 window = 1;
+	u64 measured;
+
+	rocs_search_begin(&search, ROCS_SEARCH_COARSE, p->pages, p->pages / steps);
+	do {
+		measured = score(p, search.index) * speed[window] / 1024;
+		window = min_t(u32, window + 2, ARRAY_SIZE(speed) - 1);
+	} while (rocs_search_measured(&search, measured));
+	return ((s64)score(p, search.index) - (s64)p->base) * 100 / (s64)p->rise;
+}
+
+/*
+ * A stream of 768 pages, and 129 pages that are used again.  For some windows, or from some
+ * window on, or up to it, all is slower: whenever that is, most of the stream is found.
+ */
+TEST(a_lasting_disturbance_does_not_mislead)
+{
+	struct program p = {
+		.pages = 897, .top = 768, .base = 1000000, .rise = 300000, .fall = 200000,
+	};
+	unsigned int steps, percent, begin, length, misled = 0, count = 0;
+
+	for (steps = 16; steps <= 64; steps *= 2) {
+		for (percent = 5; percent <= 35; percent += 5) {
+			for (begin = 0; begin <= 60; begin++) {
+				for (length = 2; length <= 22; length++) {
+					u32 end = length <= 20 ? begin + length : ~0U;
+
+					begin_steady();
+					if (length == 21)
+						slow_down(0, begin, percent);
+					else
+						slow_down(begin, end, percent);
+					misled += share_found(&p, steps) < 50;
+					count++;
+				}
+			}
+		}
+	}
+	TH_LOG("%u of %u searches found less than half of the gain", misled, count);
+	EXPECT_EQ(misled, 0);
+}
+
+/* Programs of all kinds: bursts that come again, and a machine that gets slower or faster. */
+TEST(an_unsteady_machine_rarely_misleads)
+{
+	static const char * const kinds[] = { "bursts", "two steps", "slower", "faster" };
+	unsigned long i, refused, misled, measured, count = 2000 * test_scale();
+	u32 kind, w;
+	int share;
+
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+		refused = 0;
+		misled = 0;
+		measured = 0;
+		for (i = 0; i < count; i++) {
+			struct program p = random_program();
+			u32 drift = 20 + get_random_u32_below(80);
+
+			if (p.rise < p.base / 4)
+				continue;
+			begin_steady();
+			for (w = 0; w < 60 && kind == 0; w += 22 + get_random_u32_below(40))
+				slow_down_somewhat(w, w + 2 + get_random_u32_below(19));
+			if (kind == 1) {
+				slow_down_somewhat(0, get_random_u32_below(36));
+				slow_down_somewhat(get_random_u32_below(36), ~0U);
+			}
+			for (w = 0; w < ARRAY_SIZE(speed) && kind >= 2; w++) {
+				u32 t = kind == 2 ? w : ARRAY_SIZE(speed) - w;
+
+				speed[w] = 1024 * 10000 / (10000 + drift * t);
+			}
+			share = share_found(&p, 32);
+			refused += share < 50 && !search.index;
+			misled += share < 50 && search.index;
+			measured += search.measured;
+		}
+		TH_LOG("%s: %lu of %lu searches misled, %lu in vain, %lu measurements each",
+		       kinds[kind], misled, count, refused, measured / count);
+		EXPECT_LT(misled * 400, count);
+		EXPECT_LT(refused * 20, count);
+	}
 }
 
 TEST(a_phase_is_found_and_an_odd_window_is_not)
