@@ -171,7 +171,7 @@ static const struct table profile = {
 };
 
 static const char * const search_columns[] = {
-	"pid", "index", "score_1073741824", "times", NULL
+	"pid", "index", "score_1073741824", "times", "best", NULL
 };
 
 static u32 search_lines(const struct rocs_target *t)
@@ -183,7 +183,8 @@ static void show_point(struct seq_file *m, const struct rocs_target *t, u32 line
 {
 	const struct rocs_search_point *p = &t->plan.search.point[line];
 
-	seq_printf(m, "%d %u %llu %u\n", pid_vnr(t->pid), p->index, p->score, p->times);
+	seq_printf(m, "%d %u %llu %u %d\n", pid_vnr(t->pid), p->index, p->score, p->times,
+		   p->index == t->plan.search.best);
 }
 
 static const struct table search = {

@@ -15,7 +15,6 @@ FOLDER = f"{policy.SYSFS}/rocs"
 DEBUG = "/sys/kernel/debug/mcube/rocs"
 RATE_ONE, GAIN_ONE, SCORE_ONE = 1 << 16, 1 << 10, 1 << 30
 TRIES = 5           # a new profile may take the place of the old one between two files
-NOISE = 256         # a point is better by 1/NOISE, or it is not better
 
 
 def need():
@@ -94,16 +93,11 @@ def pages(pid):
 
 def search(pid):
     """Points of a process's last search: pages, IPC, IPC over the baseline, windows, the best."""
-    rows = [(int(r["index"]), int(r["score_1073741824"]), int(r["times"]))
-            for r in table("search") or [] if int(r["pid"]) == pid]
-    if not rows:
-        return []
-    best = rows[0]
-    for row in rows[1:]:
-        if row[1] > best[1] + best[1] // NOISE:
-            best = row
-    return [{"pages": n, "ipc": score / SCORE_ONE, "relative": ratio(score, rows[0][1]),
-             "windows": times, "best": n == best[0]} for n, score, times in rows]
+    rows = [r for r in table("search") or [] if int(r["pid"]) == pid]
+    scores = [int(r["score_1073741824"]) for r in rows]
+    return [{"pages": int(r["index"]), "ipc": score / SCORE_ONE,
+             "relative": ratio(score, scores[0]), "windows": int(r["times"]),
+             "best": r["best"] == "1"} for r, score in zip(rows, scores)]
 
 
 def mappings(pid):
