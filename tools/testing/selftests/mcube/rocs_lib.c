@@ -300,7 +300,7 @@ bool rocs_await_state(pid_t pid, const char *state, struct rocs_line *l)
 	while (!rocs_target(pid, l) || strcmp(l->state, state)) {
 		if (mcube_now() > end)
 			return false;
-		usleep(1000);
+		usleep(ROCS_LOOK_US);
 	}
 	return true;
 }

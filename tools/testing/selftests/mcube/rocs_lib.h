@@ -19,6 +19,13 @@
 /* Every wait ends after so many seconds; a wait that succeeds is shorter by far. */
 #define ROCS_DEADLINE	120.0
 
+/*
+ * Microseconds between two looks at a state.  On the modelled machine a look evicts lines of
+ * the program that is measured, and the slower the host, the more looks fall into a window.  A
+ * state lasts for several windows of 40 ms and more: longer than four looks.
+ */
+#define ROCS_LOOK_US	10000
+
 /* A prime: samples at any period find each page. */
 #define ROCS_PAGES	191UL
 #define ROCS_MOST_PAGES	(8 * HUGE_PAGES)

@@ -53,7 +53,7 @@ static void hold(struct __test_metadata *_metadata, FIXTURE_DATA(rocs_sim) *self
 	}
 	while (rocs_target(self->polluter->pid, l) && l->in != l->mapped &&
 	       mcube_now() < end)
-		usleep(1000);
+		usleep(ROCS_LOOK_US);
 	TH_LOG("%lu windows, %u searches, %u phases: %u of %u pages, gain %d/1024",
 	       l->windows, l->searches, l->phases, l->mapped, l->stack, l->gain);
 }
@@ -122,7 +122,7 @@ TEST_F_TIMEOUT(rocs_sim, second_phase, 300)
 	/* ROCS has to know what is usual before it can find the unusual. */
 	windows = self->line.windows;
 	while (rocs_target(p->pid, &self->line) && self->line.windows < windows + 8)
-		usleep(10000);
+		usleep(ROCS_LOOK_US);
 	p->phase = 1;
 	/* The pages of the first phase leave before anything else is tried. */
 	ASSERT_TRUE(rocs_await_state(p->pid, "profile", &self->line));
@@ -145,7 +145,7 @@ TEST_F_TIMEOUT(rocs_sim, rare_misses, 300)
 	ASSERT_EQ(0, rocs_choose(p->pid));
 	ASSERT_TRUE(rocs_await_target(p->pid, &self->line));
 	while (rocs_target(p->pid, &self->line) && self->line.windows < 20)
-		usleep(10000);
+		usleep(ROCS_LOOK_US);
 	EXPECT_STREQ("watch", self->line.state);
 	EXPECT_EQ(0, self->line.stack);
 	EXPECT_EQ(0, rocs_polluter_end(p));
