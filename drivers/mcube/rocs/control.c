@@ -46,13 +46,6 @@
 #include "internal.h"
 #include "period.h"
 
-/*
- * How long pages of targets that are removed may take to leave the partition, of all such
- * targets together: a process can keep its memory busy.  In the tick other targets wait.
- */
-#define OUT_TIME	(5 * HZ)
-#define OUT_TIME_TICK	(HZ / 2)
-
 static void tick_fn(struct work_struct *work);
 
 static DECLARE_DELAYED_WORK(tick, tick_fn);
@@ -115,24 +108,33 @@ bool rocs_enabled(void)
 	return mcube_policy_enabled(&policy);
 }
 
-static void remove_targets(bool all, unsigned int now, unsigned long deadline)
+/*
+ * Go on to remove targets that are leaving, and those of an earlier epoch, or all.
+ * Return: true if some of them have not left yet.
+ */
+static bool remove_targets(bool all, unsigned int now)
 {
+	struct rocs_target *t;
+	bool some = false;
 	unsigned int i;
 
-	for (i = 0; i < ROCS_TARGETS_MAX; i++)
-		if (rocs_targets[i] && (all || rocs_targets[i]->epoch != now))
-			rocs_target_remove(rocs_targets[i], deadline);
+	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
+		t = rocs_targets[i];
+		if (t && (all || t->leaving || t->epoch != now))
+			some |= !rocs_target_remove(t);
+	}
+	return some;
 }
 
-static void look(unsigned int now, unsigned long deadline)
+static void look(unsigned int now)
 {
 	u64 begin = ktime_get_ns(), spent;
 	unsigned int i;
 
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
-		if (rocs_targets[i])
+		if (rocs_targets[i] && !rocs_targets[i]->leaving)
 			rocs_window_look(rocs_targets[i]);
-	rocs_pick_add(now, deadline);
+	rocs_pick_add(now);
 	looked = ktime_get_ns();
 	spent = looked - begin;
 	rest = rocs_period_rest(spent, rocs_config.budget);
@@ -151,23 +153,25 @@ static u64 until_look(void)
 
 static void tick_fn(struct work_struct *work)
 {
-	unsigned long deadline, wait;
 	unsigned int now, i;
+	unsigned long wait;
 	bool more = false;
 
 	guard(mutex)(&rocs_lock);
 	now = READ_ONCE(epoch);
-	deadline = jiffies + OUT_TIME_TICK;
 	rocs_sample_drain();
-	remove_targets(!rocs_enabled(), now, deadline);
-	if (!rocs_enabled())
+	if (!rocs_enabled()) {
+		if (remove_targets(true, now))
+			queue_delayed_work(queue, &tick, 1);
 		return;
-	rocs_pick_drop(deadline);
+	}
+	remove_targets(false, now);
+	rocs_pick_drop();
 	if (!until_look())
-		look(now, deadline);
+		look(now);
 	for (i = 0; i < ROCS_TARGETS_MAX; i++)
 		if (rocs_targets[i])
-			more |= rocs_window_move(rocs_targets[i], deadline);
+			more |= rocs_window_move(rocs_targets[i]);
 	/* A pause of the prefetchers ends in time, however rare looks are. */
 	wait = min_t(u64, DIV_ROUND_UP(until_look(), TICK_NSEC), HZ);
 	queue_delayed_work(queue, &tick, more ? 1 : max(wait, 1UL));
@@ -207,7 +211,12 @@ static int disable(void)
 {
 	if (signal_pending(current))
 		return -EINTR;
-	remove_targets(true, 0, jiffies + OUT_TIME);
+	while (remove_targets(true, 0)) {
+		/* ROCS stays on: targets go on to leave, and what is wanted comes back. */
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		schedule_timeout_uninterruptible(1);
+	}
 	return mcube_policy_disable(&policy);
 }
 
@@ -296,7 +305,8 @@ int rocs_control_init(void)
 void rocs_control_exit(void)
 {
 	scoped_guard(mutex, &rocs_lock) {
-		remove_targets(true, 0, jiffies + OUT_TIME);
+		while (remove_targets(true, 0))
+			schedule_timeout_uninterruptible(1);
 		mcube_policy_remove(&policy);
 	}
 	rocs_sample_stop();

@@ -130,7 +130,8 @@ static void show_target(struct seq_file *m, const struct rocs_target *t, u32 lin
 	const struct rocs_plan *p = &t->plan;
 
 	seq_printf(m, "%d %s %s %lu %u %u %u %d %u %u %u %u %u %llu %llu %llu %llu %u %llu ",
-		   pid_vnr(t->pid), why_names[t->why], state_names[p->state],
+		   pid_vnr(t->pid), why_names[t->why],
+		   t->leaving ? "leave" : state_names[p->state],
 		   t->windows, t->nr_stack, p->mapped, t->in, p->gain, p->searches,
 		   p->rollbacks, p->phases, t->period, t->nr_threads, t->last.cycles,
 		   t->last.instructions, t->last.refs, t->last.misses, p->search.step,

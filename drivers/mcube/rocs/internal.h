@@ -223,11 +223,14 @@ enum rocs_why {
  * @in: pages from the top of @stack that were moved into the partition.
  * @most_in: pages from the top of @stack that may be in the partition, where the
  *           partition has changed since.
- * @moved: pages have moved since the last look: the window begins at the next one.
+ * @moved: pages have moved since the last look: the window begins at the next one; while
+ *         @leaving: pages moved when they were tried last.
  * @next: numbers the colors that pages moved out are given.
  * @idle: looks in a row that found the process idle.
  * @waiting: looks since the last window ended.
  * @windows: windows that ended.
+ * @leaving: it is being removed: nothing is counted or sampled, and its pages move out.
+ * @busy: while @leaving: how often the memory of the process was busy; less when pages move.
  */
 struct rocs_target {
 	unsigned int nr;
@@ -255,6 +258,8 @@ struct rocs_target {
 	unsigned int idle;
 	unsigned int waiting;
 	unsigned long windows;
+	bool leaving;
+	unsigned int busy;
 };
 
 /* By number; NULL where there is none.  Guarded by rocs_lock. */
@@ -284,7 +289,7 @@ void rocs_sample_push(unsigned int target, u64 addr, bool miss);
 
 /* target.c */
 int rocs_target_add(struct task_struct *leader, enum rocs_why why, unsigned int epoch);
-void rocs_target_remove(struct rocs_target *t, unsigned long deadline);
+bool rocs_target_remove(struct rocs_target *t);
 void rocs_target_look(struct rocs_target *t);
 int rocs_target_sample(struct rocs_target *t, bool on);
 void rocs_target_set_period(struct rocs_target *t, u32 period);
@@ -293,19 +298,19 @@ bool rocs_target_gone(const struct rocs_target *t);
 
 /* window.c */
 void rocs_window_look(struct rocs_target *t);
-bool rocs_window_move(struct rocs_target *t, unsigned long deadline);
+bool rocs_window_move(struct rocs_target *t);
 
 /* move.c */
 bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm);
-void rocs_move_out_all(struct rocs_target *t, unsigned long deadline);
+bool rocs_move_out(struct rocs_target *t);
 
 /* pick.c */
 int rocs_pick_set_pids(const char *text);
 int rocs_pick_show_pids(char *buf);
 int rocs_pick_set_cgroup(const char *path);
 int rocs_pick_show_cgroup(char *buf);
-void rocs_pick_drop(unsigned long deadline);
-void rocs_pick_add(unsigned int epoch, unsigned long deadline);
+void rocs_pick_drop(void);
+void rocs_pick_add(unsigned int epoch);
 void rocs_pick_exit(void);
 
 /* prefetch.c */

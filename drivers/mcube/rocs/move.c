@@ -21,13 +21,11 @@
  * a copy and the lines of the copy.
  */
 
-#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/mm_types.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
 
 #include "../../../mm/mcube/alloc/policy.h"
 #include "../../../mm/mcube/alloc/recolor.h"
@@ -37,6 +35,13 @@
 
 /* Pages of a target in a tick; the next target waits. */
 #define TICK_PAGES	1024U
+
+/*
+ * A target that is leaving gives its pages up when its memory was busy so often.  Pages that
+ * move make up for some of these times, so what is tried is bounded by the number of pages.
+ */
+#define BUSY_MAX	1024U
+#define BUSY_LESS	8U
 
 static DEFINE_MCUBE_RECOLOR_BUDGET(budget);
 
@@ -84,6 +89,8 @@ static u32 left(const struct rocs_target *t)
  * @t: the target.
  * @mm: its memory; the caller holds mm_users.
  *
+ * The rate is limited, except for a target that is leaving.
+ *
  * Context: process, sleeps, rocs_lock held.
  * Return: true if more pages can move at once.
  */
@@ -92,8 +99,9 @@ bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm)
 	u32 tried, nr;
 
 	for (tried = 0; left(t) && tried < TICK_PAGES; tried += nr) {
-		nr = mcube_recolor_grant(&budget, rocs_config.pages_per_second,
-					 min(left(t), MCUBE_RECOLOR_BATCH));
+		nr = min(left(t), MCUBE_RECOLOR_BATCH);
+		if (!t->leaving)
+			nr = mcube_recolor_grant(&budget, rocs_config.pages_per_second, nr);
 		if (!nr || !move_batch(t, mm, nr))
 			return false;
 		cond_resched();
@@ -102,28 +110,31 @@ bool rocs_move_some(struct rocs_target *t, struct mm_struct *mm)
 }
 
 /**
- * rocs_move_out_all() - move all pages of a target out of the partition
- * @t: the target, which is being removed.
- * @deadline: in jiffies.
+ * rocs_move_out() - move pages of a target out of the partition
+ * @t: the target, which is leaving.
  *
- * The rate is not limited.  Pages that are left at the deadline, since the process
- * keeps its memory busy, stay and count as refused.
+ * Pages that are left since the memory of the process is busy all the time stay, and count
+ * as refused.
  *
  * Context: process, sleeps, rocs_lock held.
+ * Return: true if more pages shall move out.
  */
-void rocs_move_out_all(struct rocs_target *t, unsigned long deadline)
+bool rocs_move_out(struct rocs_target *t)
 {
+	u32 before;
+
 	t->plan.mapped = 0;
 	t->in = max(t->in, t->most_in);
 	/* Without a partition all pages are where they may be. */
 	if (!left(t) || !mcube_reserve_nr() || !mmget_not_zero(t->mm))
-		return;
-	while (left(t) && time_before(jiffies, deadline) &&
-	       !fatal_signal_pending(current)) {
-		if (!move_batch(t, t->mm, min(left(t), MCUBE_RECOLOR_BATCH)))
-			schedule_timeout_uninterruptible(1);
-		cond_resched();
-	}
-	rocs_count(ROCS_STAT_REFUSED, left(t));
+		return false;
+	before = t->in;
+	rocs_move_some(t, t->mm);
 	mmput_async(t->mm);
+	t->moved = t->in < before;
+	t->busy = t->moved ? t->busy - min(t->busy, BUSY_LESS) : t->busy + 1;
+	if (t->busy < BUSY_MAX)
+		return left(t);
+	rocs_count(ROCS_STAT_REFUSED, left(t));
+	return false;
 }

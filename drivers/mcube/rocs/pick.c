@@ -162,15 +162,20 @@ static void find_candidates(struct candidates *c)
 }
 
 /*
- * A target that can go: a target without windows, or a target that is only watched,
- * above all if it has nothing to wait for; with @any also a target whose pages have
- * moved.
+ * A target that can go: a target that is leaving already, a target without windows, or a
+ * target that is only watched, above all if it has nothing to wait for; with @any also a
+ * target whose pages have moved.
  */
 static struct rocs_target *dull_target(bool any)
 {
 	struct rocs_target *t, *found = NULL;
 	unsigned int i;
 
+	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
+		t = rocs_targets[i];
+		if (t && t->leaving)
+			return t;
+	}
 	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
 		t = rocs_targets[i];
 		if (!t || t->why == ROCS_CHOSEN)
@@ -188,9 +193,11 @@ static struct rocs_target *dull_target(bool any)
 	return found;
 }
 
-/* Add a target; where there are too many, a target that can go makes room. */
-static int add_target(struct task_struct *leader, enum rocs_why why, unsigned int epoch,
-		      unsigned long deadline)
+/*
+ * Add a target; where there are too many, a target that can go makes room, at once or
+ * for a later look.
+ */
+static int add_target(struct task_struct *leader, enum rocs_why why, unsigned int epoch)
 {
 	struct rocs_target *dull;
 	int ret;
@@ -200,13 +207,12 @@ static int add_target(struct task_struct *leader, enum rocs_why why, unsigned in
 	if (ret != -ENOSPC)
 		return ret;
 	dull = dull_target(why == ROCS_CHOSEN);
-	if (!dull)
+	if (!dull || !rocs_target_remove(dull))
 		return ret;
-	rocs_target_remove(dull, deadline);
 	return rocs_target_add(leader, why, epoch);
 }
 
-static void pick_busy(unsigned int epoch, unsigned long deadline)
+static void pick_busy(unsigned int epoch)
 {
 	struct candidates c = { .room = ROCS_TARGETS_MAX };
 	enum rocs_why why;
@@ -219,7 +225,7 @@ static void pick_busy(unsigned int epoch, unsigned long deadline)
 		wanted = is_wanted(c.task[i], &why);
 		rcu_read_unlock();
 		if (wanted && !full)
-			full = add_target(c.task[i], why, epoch, deadline) == -ENOSPC;
+			full = add_target(c.task[i], why, epoch) == -ENOSPC;
 		/* A process that cannot be a target must not come first each time. */
 		if (!full)
 			last_pid = c.task[i]->tgid;
@@ -228,7 +234,7 @@ static void pick_busy(unsigned int epoch, unsigned long deadline)
 }
 
 /* A PID whose process has ended is forgotten. */
-static void pick_chosen(unsigned int epoch, unsigned long deadline)
+static void pick_chosen(unsigned int epoch)
 {
 	struct task_struct *leader;
 	struct rocs_target *t;
@@ -245,7 +251,7 @@ static void pick_chosen(unsigned int epoch, unsigned long deadline)
 		if (t)
 			t->why = ROCS_CHOSEN;
 		else
-			add_target(leader, ROCS_CHOSEN, epoch, deadline);
+			add_target(leader, ROCS_CHOSEN, epoch);
 		put_task_struct(leader);
 		i++;
 	}
@@ -259,11 +265,10 @@ static bool is_time(void)
 
 /**
  * rocs_pick_drop() - drop targets that are not wanted any more
- * @deadline: see rocs_target_remove().
  *
  * Context: process, sleeps, rocs_lock held.
  */
-void rocs_pick_drop(unsigned long deadline)
+void rocs_pick_drop(void)
 {
 	bool look = is_time();
 	unsigned int i;
@@ -271,28 +276,27 @@ void rocs_pick_drop(unsigned long deadline)
 	for (i = 0; i < ROCS_TARGETS_MAX; i++) {
 		struct rocs_target *t = rocs_targets[i];
 
-		if (!t || is_chosen(t->pid))
+		if (!t || t->leaving || is_chosen(t->pid))
 			continue;
 		if (t->why == ROCS_CHOSEN || (look && !stays(t)))
-			rocs_target_remove(t, deadline);
+			rocs_target_remove(t);
 	}
 }
 
 /**
  * rocs_pick_add() - add targets
  * @epoch: epoch of the policy.
- * @deadline: see rocs_target_remove().
  *
  * Context: process, sleeps, rocs_lock held.
  */
-void rocs_pick_add(unsigned int epoch, unsigned long deadline)
+void rocs_pick_add(unsigned int epoch)
 {
-	pick_chosen(epoch, deadline);
+	pick_chosen(epoch);
 	if (!is_time())
 		return;
 	last_look = jiffies;
 	if (chosen_cgroup || rocs_config.automatic)
-		pick_busy(epoch, deadline);
+		pick_busy(epoch);
 }
 
 static void put_chosen(struct pid **pid, unsigned int nr)

@@ -456,20 +456,12 @@ int rocs_target_add(struct task_struct *leader, enum rocs_why why, unsigned int 
 	return 0;
 }
 
-/**
- * rocs_target_remove() - let go of a process
- * @t: the target; freed.
- * @deadline: in jiffies: until then its pages may take their time.
- *
- * Pages of the process that are in the partition move out, unless the process has
- * ended.
- *
- * Context: process, sleeps, rocs_lock held.
- */
-void rocs_target_remove(struct rocs_target *t, unsigned long deadline)
+/* Nothing is counted, sampled or planned any more. */
+static void leave(struct rocs_target *t)
 {
 	struct rocs_thread *th, *next;
 
+	t->leaving = true;
 	trace_mcube_rocs_target(pid_nr(t->pid), t->why, false);
 	if (t->plan.state == ROCS_PROFILE)
 		rocs_prefetch_profiles(-1);
@@ -477,11 +469,29 @@ void rocs_target_remove(struct rocs_target *t, unsigned long deadline)
 		thread_release(t, th);
 	/* No CPU writes samples of this target any more: read the last ones. */
 	rocs_sample_drain();
-	rocs_move_out_all(t, deadline);
+}
+
+/**
+ * rocs_target_remove() - let go of a process
+ * @t: the target, which may be leaving already; freed if it has left.
+ *
+ * Pages of the process that are in the partition move out, unless the process has
+ * ended: so many in a call.  Each tick calls this function for targets that are leaving.
+ *
+ * Context: process, sleeps, rocs_lock held.
+ * Return: true if the target has left, false if it has pages that shall move out.
+ */
+bool rocs_target_remove(struct rocs_target *t)
+{
+	if (!t->leaving)
+		leave(t);
+	if (rocs_move_out(t))
+		return false;
 	rocs_targets[t->nr] = NULL;
 	mmdrop(t->mm);
 	put_pid(t->pid);
 	kvfree(t->profile.slot);
 	kvfree(t->stack);
 	kfree(t);
+	return true;
 }

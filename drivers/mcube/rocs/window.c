@@ -184,21 +184,21 @@ void rocs_window_look(struct rocs_target *t)
 
 /**
  * rocs_window_move() - move pages of a target as its plan says
- * @t: the target; freed if its process has ended or runs another program.
- * @deadline: see rocs_target_remove().
+ * @t: the target; removed if its process has ended or runs another program.
  *
  * Context: process, sleeps, rocs_lock held, samples drained.
  * Return: true if more pages can move at once.
  */
-bool rocs_window_move(struct rocs_target *t, unsigned long deadline)
+bool rocs_window_move(struct rocs_target *t)
 {
 	struct mm_struct *mm = t->mm;
 	bool more = false;
 
-	if (rocs_target_gone(t) || !mmget_not_zero(mm)) {
-		rocs_target_remove(t, deadline);
-		return false;
-	}
+	/* The next tick moves more pages of a target that is leaving. */
+	if (t->leaving)
+		return t->moved;
+	if (rocs_target_gone(t) || !mmget_not_zero(mm))
+		return !rocs_target_remove(t);
 	follow_partition(t);
 	if (t->in != t->plan.mapped) {
 		t->moved = true;

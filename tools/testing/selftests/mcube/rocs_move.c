@@ -8,9 +8,11 @@
  * its pages all the time and compares them with what it wrote.
  */
 
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -54,6 +56,7 @@ FIXTURE_TEARDOWN_PARENT(rocs_move)
 {
 	if (self->path[0])
 		unlink(self->path);
+	mcube_write(MCUBE_SRM "enabled", "0");
 	EXPECT_EQ(0, rocs_end(&self->setup));
 	mcube_write(KSM "run", "2");
 	mcube_write(KSM "run", "0");
@@ -377,6 +380,96 @@ TEST_F_TIMEOUT(rocs_move, mapped_anew_inside, 300)
 	EXPECT_GE(ROCS_PAGES - ROCS_PAGES / 2, in_partition(self));
 	let_go(_metadata, self);
 	EXPECT_EQ(0, in_partition(self));
+	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
+}
+
+/* Places of the same page, which are mappings of their own: a change of all takes long. */
+#define MAPPINGS	4096UL
+
+static char *mappings;
+static pthread_t changer;
+static int changer_stop;
+
+/* The mmap lock is hardly ever free. */
+static void *change_mappings(void *unused)
+{
+	int prot = PROT_READ;
+
+	while (!__atomic_load_n(&changer_stop, __ATOMIC_RELAXED)) {
+		mprotect(mappings, MAPPINGS * PAGE_SIZE_, prot);
+		prot ^= PROT_WRITE;
+	}
+	return NULL;
+}
+
+static int be_busy(struct rocs_puppet *p)
+{
+	int fd = memfd_create("mcube-rocs", MFD_CLOEXEC);
+	size_t i;
+
+	mappings = mmap(NULL, MAPPINGS * PAGE_SIZE_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	if (fd < 0 || mappings == MAP_FAILED || ftruncate(fd, PAGE_SIZE_))
+		return -errno;
+	for (i = 0; i < MAPPINGS; i++)
+		if (mmap(mappings + i * PAGE_SIZE_, PAGE_SIZE_, PROT_READ,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+			return -errno;
+	return -pthread_create(&changer, NULL, change_mappings, NULL);
+}
+
+static int be_idle(struct rocs_puppet *p)
+{
+	__atomic_store_n(&changer_stop, 1, __ATOMIC_RELAXED);
+	return -pthread_join(changer, NULL);
+}
+
+/* Pages leave when they can, however long that takes. */
+TEST_F_TIMEOUT(rocs_move, busy_when_let_go, 300)
+{
+	pid_t pid;
+
+	profile(_metadata, self, rocs_map_anon, ROCS_PAGES);
+	move_in(_metadata, self);
+	expect_all_inside(_metadata, self);
+	pid = self->puppet->pid;
+	/* ROCS tries once in a tick. */
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "tick_ms", "100"));
+	ASSERT_EQ(0, rocs_puppet_do(self->puppet, be_busy));
+	ASSERT_EQ(0, rocs_choose(0));
+	while (rocs_target(pid, &self->line) && strcmp(self->line.state, "leave"))
+		usleep(1000);
+	/* Some tries. */
+	sleep(2);
+	/* Chosen anew, it is a new target when it has left. */
+	ASSERT_EQ(0, rocs_choose(pid));
+	ASSERT_EQ(0, rocs_puppet_do(self->puppet, be_idle));
+	ASSERT_TRUE(rocs_await_state(pid, "watch", &self->line));
+	EXPECT_EQ(0, self->line.stack);
+	EXPECT_EQ(0, in_partition(self));
+	ASSERT_TRUE(rocs_puppet_worked(self->puppet));
+	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
+}
+
+/* Switching off ends all the same, and pages that stay inside are counted. */
+TEST_F_TIMEOUT(rocs_move, busy_when_off, 300)
+{
+	long refused;
+
+	/* SRM-buffer keeps the color reserved, so that its pages are known. */
+	if (mcube_write(MCUBE_SRM "enabled", "1"))
+		SKIP(return, "no CONFIG_MCUBE_SRM");
+	profile(_metadata, self, rocs_map_anon, ROCS_PAGES);
+	move_in(_metadata, self);
+	expect_all_inside(_metadata, self);
+	ASSERT_EQ(0, rocs_puppet_do(self->puppet, be_busy));
+	refused = rocs_stat("refused");
+	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "enabled", "0"));
+	EXPECT_EQ(0, rocs_targets());
+	ASSERT_EQ(0, rocs_puppet_do(self->puppet, be_idle));
+	ASSERT_EQ(1, mcube_read_num(MCUBE_STATS "reserved_colors"));
+	EXPECT_LE(in_partition(self), rocs_stat("refused") - refused);
+	ASSERT_TRUE(rocs_puppet_worked(self->puppet));
 	EXPECT_EQ(0, rocs_puppet_end(self->puppet));
 }
 
