@@ -435,6 +435,7 @@ TEST_F_TIMEOUT(rocs_move, busy_when_let_go, 300)
 	pid = self->puppet->pid;
 	/* ROCS tries once in a tick. */
 	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "tick_ms", "100"));
+	ASSERT_EQ(0, rocs_freeze());
 	ASSERT_EQ(0, rocs_puppet_do(self->puppet, be_busy));
 	ASSERT_EQ(0, rocs_choose(0));
 	while (rocs_target(pid, &self->line) && strcmp(self->line.state, "leave"))
@@ -462,6 +463,7 @@ TEST_F_TIMEOUT(rocs_move, busy_when_off, 300)
 	profile(_metadata, self, rocs_map_anon, ROCS_PAGES);
 	move_in(_metadata, self);
 	expect_all_inside(_metadata, self);
+	ASSERT_EQ(0, rocs_freeze());
 	ASSERT_EQ(0, rocs_puppet_do(self->puppet, be_busy));
 	refused = rocs_stat("refused");
 	ASSERT_EQ(0, mcube_write(MCUBE_ROCS "enabled", "0"));
