@@ -195,8 +195,10 @@ static unsigned int null_space(unsigned int *mask, const bool *in)
 
 		for (unsigned int d = 0; even && d < SEARCH; d++)
 			even = !in[d] || !__builtin_parity(d & m);
-		if (even)
-			mask[masks++] = last = m;
+		if (!even)
+			continue;
+		mask[masks++] = m;
+		last = m;
 	}
 	return masks;
 }

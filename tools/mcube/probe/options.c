@@ -47,7 +47,8 @@ bool options_parse(struct options *o, int argc, char **argv)
 			continue;
 		}
 		if (c == 'k') {
-			o->shift = !strcmp(optarg, "1G") ? SHIFT_1G : !strcmp(optarg, "2M") ? SHIFT_2M :
+			o->shift = !strcmp(optarg, "1G") ? SHIFT_1G :
+				!strcmp(optarg, "2M") ? SHIFT_2M :
 				!strcmp(optarg, "4K") ? SHIFT_4K : 0;
 			if (!o->shift)
 				return false;
