@@ -1,156 +1,192 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hooks of UBM in the page cache, in reclaim and in memory cgroups.
+ * The hooks of UBM in reclaim, in shadows of pages that left, and in memory cgroups.
  *
  * Copyright (C) 2026 The mcube authors
  *
- * All hooks are behind static keys, and vanish with CONFIG_MCUBE_UBM=n.  Reclaim
- * asks while UBM is on; references are noted while a memory cgroup has a domain.
- *
- * References are noted by chunks of pages: a read that stays in the chunk of the
- * previous read of its descriptor costs the test in mcube_ubm_leaves() and
- * nothing else.
+ * All hooks are behind a static key, and vanish with CONFIG_MCUBE_UBM=n.  No hook is in the way
+ * of a page that is found in memory.
  */
 #ifndef _LINUX_MCUBE_UBM_H
 #define _LINUX_MCUBE_UBM_H
 
-#include <linux/fs.h>
 #include <linux/types.h>
 
+struct file;
 struct folio;
-struct folio_batch;
+struct lruvec;
 struct mem_cgroup;
-struct vm_fault;
+
+/*
+ * What a shadow of a page of a file has in place of the kernel's own time, while UBM knows the
+ * lruvec:
+ *
+ *	clock of the lruvec | oldest generation | references
+ *
+ * The last two are the low bits of the token of MGLRU, which has them in the same place.  UBM's
+ * clock starts at random.  So the time in a shadow that is older than what UBM knows, or younger,
+ * is taken for one that is long ago, but for a few.
+ */
+#define MCUBE_UBM_TOKEN_BITS	6
+#define MCUBE_UBM_CLOCK_BITS	30
+#define MCUBE_UBM_TOKEN_MASK	((1UL << MCUBE_UBM_TOKEN_BITS) - 1)
 
 #ifdef CONFIG_MCUBE_UBM
 
-#include <linux/jump_label_ratelimit.h>
-#include <linux/pagemap.h>
+#include <linux/fs.h>
+#include <linux/jump_label.h>
 
 DECLARE_STATIC_KEY_FALSE(mcube_ubm_key);
-extern struct static_key_false_deferred mcube_ubm_refs_key;
 
-/* An aligned block of 16 pages is a chunk. */
-#define MCUBE_UBM_CHUNK_SHIFT	4
-
-void __mcube_ubm_read(struct file *file, const struct folio_batch *folios,
-		      loff_t prev, loff_t pos, loff_t end, loff_t size);
-void __mcube_ubm_splice(struct file *file, struct folio *folio, loff_t pos,
-			size_t len, loff_t size);
-void __mcube_ubm_fault(const struct vm_fault *vmf, struct folio *folio);
-void __mcube_ubm_mapped(const struct vm_fault *vmf, pgoff_t end);
-void __mcube_ubm_added(struct address_space *mapping, struct folio *folio);
-bool __mcube_ubm_holds(struct folio *folio, const struct mem_cgroup *target,
-		       int priority, unsigned long reclaimed);
+void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, int priority);
+bool __mcube_ubm_protects(struct lruvec *lruvec, struct folio *folio);
+bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type);
+unsigned long __mcube_ubm_held_pages(struct lruvec *lruvec);
+bool __mcube_ubm_decides(struct lruvec *lruvec, const struct mem_cgroup *target, int priority);
+unsigned long __mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio, unsigned long token,
+				bool again);
+bool __mcube_ubm_knows(struct lruvec *lruvec);
+void __mcube_ubm_back(struct lruvec *lruvec, struct folio *folio, unsigned long token,
+		      bool workingset);
+void __mcube_ubm_forget(struct lruvec *lruvec);
 void __mcube_ubm_offline(struct mem_cgroup *memcg);
 
-/*
- * Does a read up to @end leave the chunk of @prev, or come to the last page of a file?  A
- * small file that a descriptor reads again has been there before.  The reader may need
- * many reads for the last page; the first of them counts.
- */
-static inline bool mcube_ubm_leaves(loff_t prev, loff_t pos, loff_t end, loff_t size)
-{
-	loff_t differ = (prev - 1) ^ (end - 1);
-
-	return differ >> (PAGE_SHIFT + MCUBE_UBM_CHUNK_SHIFT) ||
-	       (!(((size - 1) ^ (end - 1)) >> PAGE_SHIFT) &&
-		(differ >> PAGE_SHIFT || pos < prev));
-}
-
 /**
- * mcube_ubm_read() - pages that read() found or read in are about to be copied
- * @file: the descriptor.
- * @folios: the folios; not empty.
- * @prev: end of the previous read of the descriptor, -1 for none.
- * @pos: where the copy begins.
- * @end: where the copy ends at the latest.
- * @size: size of the file.
- */
-static inline void mcube_ubm_read(struct file *file,
-				  const struct folio_batch *folios, loff_t prev,
-				  loff_t pos, loff_t end, loff_t size)
-{
-	if (static_branch_unlikely(&mcube_ubm_refs_key.key) &&
-	    mcube_ubm_leaves(prev, pos, end, size))
-		__mcube_ubm_read(file, folios, prev, pos, end, size);
-}
-
-/**
- * mcube_ubm_splice() - a folio goes into a pipe
- * @file: the descriptor, whose f_ra.prev_pos is the end of its previous read.
- * @folio: the folio.
- * @pos: where the copy begins.
- * @len: its length in bytes.
- * @size: size of the file.
- */
-static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
-				    loff_t pos, size_t len, loff_t size)
-{
-	if (static_branch_unlikely(&mcube_ubm_refs_key.key) &&
-	    mcube_ubm_leaves(file->f_ra.prev_pos, pos, pos + len, size))
-		__mcube_ubm_splice(file, folio, pos, len, size);
-}
-
-/**
- * mcube_ubm_fault() - a page fault maps a single page of a file
- * @vmf: the fault.
- * @folio: the folio.
- */
-static inline void mcube_ubm_fault(const struct vm_fault *vmf,
-				   struct folio *folio)
-{
-	if (static_branch_unlikely(&mcube_ubm_refs_key.key))
-		__mcube_ubm_fault(vmf, folio);
-}
-
-/**
- * mcube_ubm_mapped() - a page fault has mapped pages that are in the page cache
- * @vmf: the fault.
- * @found: its page is among them.
- * @end: page after the last of them; not behind the page of the fault if a whole folio
- *       was mapped.
- */
-static inline void mcube_ubm_mapped(const struct vm_fault *vmf, bool found,
-				    pgoff_t end)
-{
-	if (static_branch_unlikely(&mcube_ubm_refs_key.key) && found)
-		__mcube_ubm_mapped(vmf, end);
-}
-
-/**
- * mcube_ubm_added() - a folio came into the page cache
- * @mapping: page cache of the file.
- * @folio: the folio, charged.
- * @gfp: flags of filemap_add_folio().
- */
-static inline void mcube_ubm_added(struct address_space *mapping,
-				   struct folio *folio, gfp_t gfp)
-{
-	if (static_branch_unlikely(&mcube_ubm_refs_key.key) && !(gfp & __GFP_WRITE))
-		__mcube_ubm_added(mapping, folio);
-}
-
-/**
- * mcube_ubm_holds() - does reclaim keep a folio, as its file is read in a loop?
- * @folio: the folio, locked.
+ * mcube_ubm_turn() - reclaim is about to take folios of files off the lists
+ * @lruvec: the lists, not locked.
  * @target: memory cgroup whose limit is reclaimed for, NULL for all.
  * @priority: how urgent reclaim is, scan_control::priority.
- * @reclaimed: pages that this reclaim has freed so far.
- *
- * Return: true if the folio stays.
  */
-static inline bool mcube_ubm_holds(struct folio *folio,
-				   const struct mem_cgroup *target, int priority,
-				   unsigned long reclaimed)
+static inline void mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target,
+				  int priority)
+{
+	if (static_branch_unlikely(&mcube_ubm_key))
+		__mcube_ubm_turn(lruvec, target, priority);
+}
+
+/**
+ * mcube_ubm_protects() - MGLRU is about to protect a folio that was used often
+ * @lruvec: the lists, locked.
+ * @folio: the folio, in the oldest generation.
+ *
+ * Return: true if the folio is held now, and in no generation.
+ */
+static inline bool mcube_ubm_protects(struct lruvec *lruvec, struct folio *folio)
+{
+	return static_branch_unlikely(&mcube_ubm_key) && __mcube_ubm_protects(lruvec, folio);
+}
+
+/**
+ * mcube_ubm_one_gen() - may folios leave from one of the two youngest generations?
+ * @lruvec: the lists.
+ * @type: of the generations.
+ *
+ * Return: true if reclaim gets on without aging.
+ */
+static inline bool mcube_ubm_one_gen(struct lruvec *lruvec, int type)
+{
+	return static_branch_unlikely(&mcube_ubm_key) && __mcube_ubm_one_gen(lruvec, type);
+}
+
+/**
+ * mcube_ubm_held_pages() - pages of files that reclaim does not see
+ * @lruvec: the lists.
+ *
+ * Reclaim looks at a share of the pages, and becomes urgent if that is too little.  The share is
+ * to be that of all pages.
+ *
+ * Return: pages that are held, and those that MGLRU leaves out.
+ */
+static inline unsigned long mcube_ubm_held_pages(struct lruvec *lruvec)
+{
+	return static_branch_unlikely(&mcube_ubm_key) ? __mcube_ubm_held_pages(lruvec) : 0;
+}
+
+/**
+ * mcube_ubm_decides() - is the active list of files UBM's alone?
+ * @lruvec: the lists.
+ * @target: memory cgroup whose limit is reclaimed for, NULL for all.
+ * @priority: how urgent reclaim is.
+ *
+ * Return: true if the classic lists are not to be balanced.
+ */
+static inline bool mcube_ubm_decides(struct lruvec *lruvec, const struct mem_cgroup *target,
+				     int priority)
 {
 	return static_branch_unlikely(&mcube_ubm_key) &&
-	       __mcube_ubm_holds(folio, target, priority, reclaimed);
+	       __mcube_ubm_decides(lruvec, target, priority);
+}
+
+/**
+ * mcube_ubm_stamp() - a folio leaves
+ * @lruvec: the lists that it was on.
+ * @folio: the folio, of a file or not.
+ * @token: what the kernel would put into the shadow.
+ * @again: the folio was used again since it came in, as far as MGLRU knows.
+ *
+ * Return: what goes into the shadow.
+ */
+static inline unsigned long mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio,
+					    unsigned long token, bool again)
+{
+	return static_branch_unlikely(&mcube_ubm_key) ?
+	       __mcube_ubm_stamp(lruvec, folio, token, again) : token;
+}
+
+/**
+ * mcube_ubm_knows() - are the shadows of these lists UBM's?
+ * @lruvec: the lists.
+ *
+ * Return: true if mcube_ubm_back() is to be asked.
+ */
+static inline bool mcube_ubm_knows(struct lruvec *lruvec)
+{
+	return static_branch_unlikely(&mcube_ubm_key) && __mcube_ubm_knows(lruvec);
+}
+
+/**
+ * mcube_ubm_back() - a folio of a file comes back to the lists that it left
+ * @lruvec: the lists.
+ * @folio: the folio, on no list yet.
+ * @token: from its shadow.
+ * @workingset: from its shadow: it had been active.
+ */
+static inline void mcube_ubm_back(struct lruvec *lruvec, struct folio *folio,
+				  unsigned long token, bool workingset)
+{
+	__mcube_ubm_back(lruvec, folio, token, workingset);
+}
+
+/**
+ * mcube_ubm_forget() - the lists are about to become generations, or the other way round
+ * @lruvec: the lists, not locked.
+ *
+ * Context: sleeps.
+ */
+static inline void mcube_ubm_forget(struct lruvec *lruvec)
+{
+	if (static_branch_unlikely(&mcube_ubm_key))
+		__mcube_ubm_forget(lruvec);
+}
+
+/**
+ * mcube_ubm_reuse() - does a read count as a reference?
+ * @file: the descriptor.
+ *
+ * The kernel heeds POSIX_FADV_NOREUSE in mappings alone.
+ *
+ * Return: false if the user said that the pages are not used again.
+ */
+static inline bool mcube_ubm_reuse(const struct file *file)
+{
+	return !static_branch_unlikely(&mcube_ubm_key) || !(file->f_mode & FMODE_NOREUSE);
 }
 
 /**
  * mcube_ubm_offline() - a memory cgroup goes
  * @memcg: the memory cgroup.
+ *
+ * Context: sleeps.
  */
 static inline void mcube_ubm_offline(struct mem_cgroup *memcg)
 {
@@ -160,37 +196,55 @@ static inline void mcube_ubm_offline(struct mem_cgroup *memcg)
 
 #else /* CONFIG_MCUBE_UBM */
 
-static inline void mcube_ubm_read(struct file *file,
-				  const struct folio_batch *folios, loff_t prev,
-				  loff_t pos, loff_t end, loff_t size)
+static inline void mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target,
+				  int priority)
 {
 }
 
-static inline void mcube_ubm_splice(struct file *file, struct folio *folio,
-				    loff_t pos, size_t len, loff_t size)
-{
-}
-
-static inline void mcube_ubm_fault(const struct vm_fault *vmf,
-				   struct folio *folio)
-{
-}
-
-static inline void mcube_ubm_mapped(const struct vm_fault *vmf, bool found,
-				    pgoff_t end)
-{
-}
-
-static inline void mcube_ubm_added(struct address_space *mapping,
-				   struct folio *folio, gfp_t gfp)
-{
-}
-
-static inline bool mcube_ubm_holds(struct folio *folio,
-				   const struct mem_cgroup *target, int priority,
-				   unsigned long reclaimed)
+static inline bool mcube_ubm_protects(struct lruvec *lruvec, struct folio *folio)
 {
 	return false;
+}
+
+static inline bool mcube_ubm_one_gen(struct lruvec *lruvec, int type)
+{
+	return false;
+}
+
+static inline unsigned long mcube_ubm_held_pages(struct lruvec *lruvec)
+{
+	return 0;
+}
+
+static inline bool mcube_ubm_decides(struct lruvec *lruvec, const struct mem_cgroup *target,
+				     int priority)
+{
+	return false;
+}
+
+static inline unsigned long mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio,
+					    unsigned long token, bool again)
+{
+	return token;
+}
+
+static inline bool mcube_ubm_knows(struct lruvec *lruvec)
+{
+	return false;
+}
+
+static inline void mcube_ubm_back(struct lruvec *lruvec, struct folio *folio,
+				  unsigned long token, bool workingset)
+{
+}
+
+static inline void mcube_ubm_forget(struct lruvec *lruvec)
+{
+}
+
+static inline bool mcube_ubm_reuse(const struct file *file)
+{
+	return true;
 }
 
 static inline void mcube_ubm_offline(struct mem_cgroup *memcg)

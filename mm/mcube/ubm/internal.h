@@ -7,37 +7,35 @@
 #ifndef _MM_MCUBE_UBM_INTERNAL_H
 #define _MM_MCUBE_UBM_INTERNAL_H
 
-#include <linux/fs.h>
-#include <linux/jiffies.h>
-#include <linux/list.h>
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/cache.h>
 #include <linux/mcube_ubm.h>
 #include <linux/memcontrol.h>
-#include <linux/mutex.h>
+#include <linux/mmzone.h>
+#include <linux/mm_types.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-#include "core.h"
+#include "held.h"
 
 /**
  * enum mcube_ubm_stat - counters
- * @MCUBE_UBM_NOTED: references to pages that were noted.
- * @MCUBE_UBM_ADDED: pages that came into the page cache of domains for readers.
- * @MCUBE_UBM_HELD: folios that reclaim kept, as they belong to a held loop.
- * @MCUBE_UBM_PROPOSED: pages that were made the next victims of reclaim.
- * @MCUBE_UBM_GUARDED: times that a domain lagged behind plain LRU and held still.
- * @MCUBE_UBM_DOMAINS: domains that were made.
- * @MCUBE_UBM_NO_MEMORY: domains that could not be made for want of memory.
+ * @MCUBE_UBM_HELD: pages that were held.
+ * @MCUBE_UBM_GIVEN: pages that were held, and were given up.
+ * @MCUBE_UBM_BACK: pages that came back soon enough to be held.
+ * @MCUBE_UBM_LRUVECS: lists that UBM began to decide about.
+ * @MCUBE_UBM_NO_MEMORY: times that it did not begin for want of memory.
  * @MCUBE_UBM_NR_STATS: number of counters.
  */
 enum mcube_ubm_stat {
-	MCUBE_UBM_NOTED,
-	MCUBE_UBM_ADDED,
 	MCUBE_UBM_HELD,
-	MCUBE_UBM_PROPOSED,
-	MCUBE_UBM_GUARDED,
-	MCUBE_UBM_DOMAINS,
+	MCUBE_UBM_GIVEN,
+	MCUBE_UBM_BACK,
+	MCUBE_UBM_LRUVECS,
 	MCUBE_UBM_NO_MEMORY,
 	MCUBE_UBM_NR_STATS,
 };
@@ -55,192 +53,70 @@ static inline void mcube_ubm_count(enum mcube_ubm_stat stat, long nr)
 
 unsigned long mcube_ubm_stat(enum mcube_ubm_stat stat);
 
-/*
- * What the core of each domain is told; protected by mcube_ubm_domains_lock, and
- * read without the lock to be shown.
- */
-extern struct mcube_ubm_tuning mcube_ubm_tuning;
-
-#define MCUBE_UBM_MIN_RUN_MAX	4096U
-
 /**
- * struct mcube_ubm_hand - pages whose folios a reader has a reference of
- * @first: first page.
- * @end: page after the last page.
+ * struct mcube_ubm_lruvec - what UBM knows of one lruvec
+ * @held: the decisions, whose clock is that of the last turn or the last folio that came back.
+ * @max_seq: youngest generation at the last turn, and the clock when it became that: under
+ *           lru_lock.
+ * @aged: see @max_seq.
+ * @looked: the clock when page tables were looked at last: under lru_lock.
+ * @own: the last reclaim was for the limit of this memory cgroup; written under lru_lock.  If
+ *       not, nothing but the clock goes on.
+ * @rcu: frees it.
+ * @lock: protects @held.  Taken within lru_lock and within the lock of a page cache, for
+ *        bounded work.
+ * @clock: pages that left; each CPU that reclaims adds to it.
+ * @again: of these, pages that MGLRU found used again since the last turn.
  */
-struct mcube_ubm_hand {
-	pgoff_t first;
-	pgoff_t end;
-};
-
-/**
- * struct mcube_ubm_cpu - what a CPU knows of a domain by itself
- * @refs: references that the core was not told of yet.
- * @missed: pages that came in since the core was told, without those of folios that
- *          have a sampled page.
- */
-struct mcube_ubm_cpu {
-	struct mcube_ubm_refs refs;
-	unsigned long missed;
-};
-
-/**
- * struct mcube_ubm_domain - a memory cgroup whose page cache UBM shares out
- * @memcg: the memory cgroup; NULL for a system without memory cgroups.  Valid
- *         while the domain is in the list, or for a task in an RCU read section
- *         that found the domain.
- * @node: in mcube_ubm_domains, which is in the order of @serial.
- * @serial: how many domains were made before, and 1.
- * @rcu: frees the domain.
- * @cpu: see struct mcube_ubm_cpu.
- * @reclaimed: when reclaim came by last, in jiffies.
- * @kept: pages that reclaim kept since a held loop was read last.
- * @row: those of them that reclaim came by without another folio between.
- * @looks: held folios that reclaim for other cgroups came by on MGLRU.
- * @noted: when pages were noted last, in jiffies.
- * @quiet: pages that were noted since @reclaimed.
- * @patience: so many of these, and nothing is noted until reclaim comes by.
- * @quantum: pages that a CPU may note before it tells the core.
- * @outgrown: the page cache is too large for @core by now.
- * @bytes: size of @core.
- * @lock: protects what @core points to.  Taken for bounded work: a note, or a
- *        balance over the histograms.
- * @core: the policy.
- */
-struct mcube_ubm_domain {
-	struct mem_cgroup *memcg;
-	struct list_head node;
-	u64 serial;
+struct mcube_ubm_lruvec {
+	struct mcube_ubm_held held;
+	unsigned long max_seq;
+	u32 aged;
+	u32 looked;
+	bool own;
 	struct rcu_head rcu;
-	struct mcube_ubm_cpu __percpu *cpu;
-	unsigned long reclaimed;
-	unsigned long kept;
-	unsigned long row;
-	unsigned long noted;
-	u32 looks;
-	u32 quiet;
-	u32 patience;
-	u32 quantum;
-	bool outgrown;
-	size_t bytes;
-	struct mcube_ubm_core *core;
+	spinlock_t lock; /* of @held */
 
-	spinlock_t lock ____cacheline_aligned_in_smp;
+	atomic_t clock ____cacheline_aligned_in_smp;
+	atomic_t again;
 };
 
-/*
- * A domain that has not reclaimed for so long has room for all its pages, and so has
- * a domain in which meanwhile as many pages were read as its cache has, and again.
- */
-#define MCUBE_UBM_IDLE		(30 * HZ)
-#define MCUBE_UBM_IDLE_CACHES	2
+/* What a folio is marked as, by the bits that MGLRU counts references with: see turn.c. */
+enum mcube_ubm_mark {
+	MCUBE_UBM_NO_MARK,
+	MCUBE_UBM_CANDIDATE,
+	MCUBE_UBM_AGAIN,
+	MCUBE_UBM_IS_HELD,
+};
 
-/**
- * mcube_ubm_domain_idle() - have all pages of a domain room?
- * @d: the domain.
- *
- * Return: true if the domain has not reclaimed for a while.
- */
-static inline bool mcube_ubm_domain_idle(const struct mcube_ubm_domain *d)
+static inline void mcube_ubm_mark(struct folio *folio, enum mcube_ubm_mark mark)
 {
-	return READ_ONCE(d->quiet) > READ_ONCE(d->patience) ||
-	       time_after(jiffies, READ_ONCE(d->reclaimed) + MCUBE_UBM_IDLE);
+	BUILD_BUG_ON(LRU_REFS_WIDTH < 2);
+	set_mask_bits(&folio->flags, LRU_REFS_MASK, (unsigned long)mark << LRU_REFS_PGOFF);
 }
 
-/* In its place, and in that of a memory cgroup, an odd number says when to try again. */
-extern struct mcube_ubm_domain __rcu *mcube_ubm_whole_system;
-
-static inline bool mcube_ubm_is_domain(const struct mcube_ubm_domain *d)
+static inline enum mcube_ubm_mark mcube_ubm_mark_of(const struct folio *folio)
 {
-	return d && !((unsigned long)d & 1);
+	return (READ_ONCE(folio->flags) & LRU_REFS_MASK) >> LRU_REFS_PGOFF;
 }
 
-/**
- * mcube_ubm_domain_of() - the domain of a folio
- * @folio: the folio, in the page cache.
- *
- * Context: RCU read section, in which the domain stays.
- * Return: the domain, or NULL if its memory cgroup has none.
- */
-static inline struct mcube_ubm_domain *mcube_ubm_domain_of(struct folio *folio)
+/* The active list of files has the held pages: see turn.c. */
+static inline struct list_head *mcube_ubm_held_list(struct lruvec *lruvec)
 {
-	struct mem_cgroup *memcg = folio_memcg_rcu(folio);
-	struct mcube_ubm_domain *d;
-
-	d = memcg ? rcu_dereference(memcg->mcube_ubm) : rcu_dereference(mcube_ubm_whole_system);
-	return mcube_ubm_is_domain(d) ? d : NULL;
+	return &lruvec->lists[LRU_ACTIVE_FILE];
 }
 
-/**
- * mcube_ubm_key_of() - what a domain knows a file by
- * @inode: the file.
- *
- * Return: the key.
- */
-static inline struct mcube_ubm_key mcube_ubm_key_of(const struct inode *inode)
-{
-	return (struct mcube_ubm_key) {
-		.ino = inode->i_ino,
-		.dev = inode->i_sb->s_dev,
-		.gen = inode->i_generation,
-	};
-}
-
-/*
- * struct address_space::mcube_ubm has the hash of the file in its upper half, once the hash was
- * computed, and in its lowest bits how few pages are noted if the file is read at random.
- */
-#define MCUBE_UBM_SHIFT		31U
-#define MCUBE_UBM_HASHED	32U
-
-static inline u64 mcube_ubm_word(u32 hash, u32 shift)
-{
-	return (u64)hash << 32 | MCUBE_UBM_HASHED | shift;
-}
-
-/**
- * mcube_ubm_hash_of() - hash of a file, computed once while its inode is in memory
- * @mapping: page cache of the file.
- * @key: mcube_ubm_key_of() the file.
- *
- * Return: the hash.
- */
-static inline u32 mcube_ubm_hash_of(struct address_space *mapping,
-				    const struct mcube_ubm_key *key)
-{
-	u64 word = READ_ONCE(mapping->mcube_ubm);
-
-	if (!word) {
-		word = mcube_ubm_word(mcube_ubm_hash(key), 0);
-		WRITE_ONCE(mapping->mcube_ubm, word);
-	}
-	return word >> 32;
-}
+/* lruvec.c */
+extern bool mcube_ubm_may_begin;
+struct mcube_ubm_lruvec *mcube_ubm_begin(struct lruvec *lruvec);
+bool mcube_ubm_is_own(struct lruvec *lruvec, const struct mem_cgroup *target);
+bool mcube_ubm_is_urgent(struct lruvec *lruvec, int priority);
+u32 mcube_ubm_nr_held(struct lruvec *lruvec);
+u32 mcube_ubm_nr_rest(struct lruvec *lruvec);
+void mcube_ubm_sync(struct mcube_ubm_lruvec *u);
 
 /* control.c */
 int mcube_ubm_enable(bool on);
 bool mcube_ubm_enabled(void);
-int mcube_ubm_set_model(enum mcube_ubm_model model);
-int mcube_ubm_set_min_run(unsigned int pages);
-int mcube_ubm_set_guard(bool on);
-
-/* domain.c */
-extern struct mutex mcube_ubm_domains_lock;
-extern struct list_head mcube_ubm_domains;
-u64 mcube_ubm_domain_id(const struct mcube_ubm_domain *d);
-unsigned long mcube_ubm_domain_capacity(struct mem_cgroup *memcg);
-void mcube_ubm_domain_resized(struct mcube_ubm_domain *d,
-			      unsigned long capacity);
-void mcube_ubm_domain_want(struct mem_cgroup *memcg);
-void mcube_ubm_domains_tune(const struct mcube_ubm_tuning *tuning);
-void mcube_ubm_domains_open(void);
-void mcube_ubm_domains_close(void);
-void mcube_ubm_domains_wait(void);
-
-/* reclaim.c */
-void mcube_ubm_propose(const struct mcube_ubm_domain *d,
-		       struct address_space *mapping,
-		       const struct mcube_ubm_range *range,
-		       const struct mcube_ubm_hand *hand);
 
 #endif /* _MM_MCUBE_UBM_INTERNAL_H */

@@ -2,7 +2,8 @@
 """Traces that could hurt a policy which holds pages: the same at each run.
 
 Readers that follow each other, scans of all kinds, working sets that move, garbage. Caches of
-300 to 4000 pages are meant.
+300 to 4000 pages are meant. All pages are of one file: the kernel's UBM does not ask which file a
+page is of.
 """
 
 import gzip
@@ -34,12 +35,29 @@ def backup(rnd):
             yield at + 5000
 
 
+def hot_table(rnd):
+    """A table is scanned again and again; some of its pages are in use all the time."""
+    hot = rnd.sample(range(6000), 1500)
+    for at in range(60000):
+        yield at % 6000
+        yield rnd.choice(hot)
+
+
+def table_and_stream(rnd):
+    """Random reads, most of them of 70 % of a table, beside a stream that is read once."""
+    for at in range(60000):
+        yield rnd.randrange(2800 if rnd.random() < 0.9 else 4000)
+        yield 10000 + at
+
+
 def make():
     """Name and references of each trace."""
     rnd = random.Random(1)
     out = {f"followers {k}, {apart} apart": followers(k, apart // max(1, k - 1))
-           for k in (2, 3, 5) for apart in (100, 400, 1000, 1800)}
+           for k in (2, 3, 4, 5) for apart in (100, 400, 1000, 1800)}
     out["backup"] = list(backup(rnd))
+    out["hot table"] = list(hot_table(rnd))
+    out["table and stream"] = list(table_and_stream(rnd))
     out["moving sets"] = [1500 * turn + page // 2 for turn in range(10)
                           for page in popular(rnd, 3000, 20000)]
     out["garbage"] = [*range(10000, 30000), *(p // 2 for p in popular(rnd, 3000, 40000))]

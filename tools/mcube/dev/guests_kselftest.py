@@ -61,7 +61,6 @@ CONTROLS = "setcache_control.*"
 EACH = "each"
 OWN = {
     "setcache_torture": ("setcache_control.*",),
-    "ubm_life": ("*.idle_domains_go",),
     "alloc_toggle": (),
     "alloc_hotplug": (),
     "srm_folios": ("*.aged_cache_with_two_lists", "*.aged_cache_with_generations",
@@ -108,8 +107,8 @@ CPUS = {"rocs_pick": "Haswell"}
 NODES = ("setcache_numa",)
 # These take minutes, the longest first. make test runs each on a machine with so many nodes, all
 # other tests on both machines; the command below runs these on both too.
-ONCE = {"setcache_torture": 2, "ubm_life": 1, "srm_large": 2, "rocs_life": 2, "ubm_loop": 2,
-        "rocs_module": 1, "alloc_toggle": 1, "alloc_hotplug": 2, "rocs_move": 1,
+ONCE = {"setcache_torture": 2, "ubm_life": 1, "ubm_harm": 1, "srm_large": 2, "rocs_life": 2,
+        "ubm_loop": 2, "rocs_module": 1, "alloc_toggle": 1, "alloc_hotplug": 2, "rocs_move": 1,
         "srm_folios": 2, "srm_reclaim": 1, "setcache_faults": 2, "setcache_life": 1,
         "srm_lend": 2, "setcache_fsx": 1, "setcache_dm": 1, "rocs_pick": 1, "setcache_late": 2}
 # And with so many rounds; make stress and the command run the number that each test gives.

@@ -399,18 +399,18 @@ def ubm(data):
             e: f"{100 * statistics.fmean(r['gain'] for r in own if r['engine'] == e):.1f}"
             for e in engines}
 
+    def least(name, lists):
+        """The least share of the hits of these lists that UBM leaves."""
+        own = {(r["engine"], r["size"]): r["hits"] for r in rows if r["trace"] == name}
+        return min((f"{100 * own[f'ubm-{lists}', size] / hits:.1f}" for (e, size), hits
+                    in own.items() if e == lists and hits), key=float, default="no hits")
+
     heads = {e: e for e in engines}
-    kernel = {k.removesuffix("_kernel"): v for k, v in data["summary"].items()
-              if k.endswith("_kernel")}
-    other = {k: v for k, v in data["summary"].items() if not k.endswith("_kernel")}
-    out = ["Counts of a replay in user space; exact. *ubm* has the rules of the kernel: it is made "
-           "of the pure\nunits that the kernel has, with LRU for pages of no run. Its gains over "
-           "LRU:",
-           pairs(plain(kernel)),
-           "*ubm-gap-mglru* (no suffix), *ubm-gap-classic* and *ubm-due* are engines that the "
-           "kernel does not have:\nthese figures say what the ideas can give, and nothing of UBM "
-           "in the kernel.",
-           pairs(plain(other))]
+    out = ["Counts of a replay in user space; exact. *ubm-mglru* and *ubm-classic* are what the "
+           "kernel has: its own\nunit on models of its lists, *mglru* and *classic*. *bip-* are "
+           "these lists with a trivial rival,\nand *ubm-paper* is the policy of the paper. "
+           "Figures without a suffix are those of the kernel's worse lists:",
+           pairs(plain(data["summary"]))]
     if paper:
         controls = list(dict.fromkeys(r["control"] for r in data["rows"]))
         out += ["The traces of the UBM paper: mean gain over LRU of the 13 sizes, in percent. "
@@ -419,11 +419,16 @@ def ubm(data):
                 "the pages at random, *order* shuffles the references.",
                 table([mean_gain(n, c) for c in controls for n in paper],
                       {"trace": "trace", "control": "control"} | heads)]
+    made = [n for n in names if n.endswith(", generated")]
     out += ["Hit ratios by size of the cache in pages, in percent.",
-            table([row for n in names for row in by_size(n)],
+            table([row for n in names if n not in made for row in by_size(n)],
                   {"trace": "trace", "size": "size"} | heads),
-            "The parameters of *ubm-due* were chosen on all public traces but multi3. Then multi3 "
-            "was run for\nthe first time.", pairs(plain(data["parameters"]))]
+            "Generated traces, which look for harm: the least share of the hits of the same lists "
+            "without UBM\nthat is left, over all sizes, in percent.",
+            table([{"trace": n.removesuffix(", generated"), "classic": least(n, "classic"),
+                    "mglru": least(n, "mglru")} for n in made],
+                  {k: k for k in ("trace", "classic", "mglru")}),
+            pairs(plain(data["parameters"]))]
     return out
 
 
@@ -455,23 +460,29 @@ def ubm_kernel(data):
            "Pages that the device read: mean over limits of memory close to that of the first "
            "columns (range).\nThe percentage is the difference from the same lists without UBM.",
            by_limit(reads),
+           "Requests to the device, mean.", by_limit(lambda r: f"{r['requests']:.0f}"),
            "Seconds, modelled: CPU time, and 5 ms for a request to the device.",
            by_limit(lambda r: f"{r['elapsed_disk']:.2f}")]
     if predicted:
         out += ["Hit ratios of recorded references, in percent: of the kernel, and of the replay "
                 "in user space\non models of the kernel's lists, with as many pages as its cache "
-                "had on average.  Readahead is off.",
-                table(predicted, {"policy": "policy", "trace": "trace", "pages": "cache_pages",
+                "had on average.  Readahead is off.\n*rival*: what bimodal insertion would hit on "
+                "the same lists, by the replay.",
+                table(predicted, {"policy": "policy", "trace": "trace",
+                                  "pages": lambda r: f"{r['cache_pages']:.0f}",
                                   "kernel": lambda r: f"{100 * r['kernel']:.2f}",
                                   "replay": lambda r: f"{100 * r['predicted']:.2f}",
-                                  "gap": lambda r: f"{r['gap']:+.2f}"})]
+                                  "gap": lambda r: f"{r['gap']:+.2f}",
+                                  "rival": lambda r: "" if r["rival"] is None
+                                  else f"{100 * r['rival']:.2f}"})]
     if cost:
-        out += ["Instructions of a page read, with UBM off and on; the copy counts as one. Files "
-                "are holes: no\ndevice has a part. *small* is a memory cgroup of 16 MiB, *large* "
-                "of 64 MiB, *roomy* has no limit.\nStreams are read once; in *small* and *large* "
-                "each of their pages makes reclaim take a page.",
-                table(cost, {"cgroup": "cgroup", "read": "read", "off": "off", "on": "on",
-                             "on / off": lambda r: f"{r['ratio']:.4f}"})]
+        out += ["Instructions of a page, and of a *fork* with exec in the cgroup beside, with UBM "
+                "off and on; the copy\nof a page counts as one. Files are holes: no device has a "
+                "part. *small* is a memory cgroup of 16 MiB,\n*large* of 64 MiB; both reclaim. "
+                "Streams are read once, *random4k* comes back at random, *reclaim* is\nwhat "
+                "memory.reclaim takes, *fault* maps cached pages.",
+                table(cost, {"cgroup": "cgroup", "lists": "lists", "counted": "kind", "off": "off",
+                             "on": "on", "on / off": lambda r: f"{r['ratio']:.4f}"})]
     return out + [pairs(plain(data["parameters"]))]
 
 

@@ -20,9 +20,8 @@ static inline int make_hole(int dir, const char *name, unsigned long length)
 	return fd;
 }
 
-/* Ends the program unless @nr of the first @pages pages are in the page cache. */
-static inline void expect_cached(const char *what, int fd, unsigned long pages,
-				 unsigned long nr)
+/* How many of the first @pages pages are in the page cache. */
+static inline unsigned long cached(int fd, unsigned long pages)
 {
 	unsigned char *in = malloc(pages);
 	unsigned long i, got = 0;
@@ -34,6 +33,15 @@ static inline void expect_cached(const char *what, int fd, unsigned long pages,
 		got += in[i] & 1;
 	munmap(p, pages * PAGE);
 	free(in);
+	return got;
+}
+
+/* Ends the program unless @nr of the first @pages pages are in the page cache. */
+static inline void expect_cached(const char *what, int fd, unsigned long pages,
+				 unsigned long nr)
+{
+	unsigned long got = cached(fd, pages);
+
 	if (got == nr)
 		return;
 	fprintf(stderr, "%s: after %s %lu pages are cached, not %lu\n",

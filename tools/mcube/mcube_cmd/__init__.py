@@ -11,10 +11,10 @@ One module per subcommand on top of a few that know one thing each:
          |  CPUs)    |                       |        |
          +-----------+------- addrmap -------+--------+- pagemap
                  (color and bank of a frame)
-    cmd_record  cmd_replay  cmd_ubm     references of the page cache
-         |           |          |
-         +-----------+----------+- refs, trace, tracefs, inodes, cgroup, replay, debugfs
-    cmd_rocs  cmd_setcache      modules: module, debugfs
+    cmd_record  cmd_replay      references of the page cache
+         |           |
+         +-----------+- refs, trace, tracefs, inodes, cgroup, replay
+    cmd_rocs  cmd_ubm  cmd_setcache     what the kernel shows of them: module, debugfs
     cmd_map  cmd_estimate     timing: map_verify, probe (mcube-probe, in C)
     cmd_map    known, dimms (published maps), paper, offsets (Figure 4 of the M3 paper)
     cmd_report                  all of it as one file: report, loads

@@ -45,3 +45,25 @@ def add_watch(parser, drawn):
                         help="watch: end after so many seconds")
     parser.add_argument("--plot", metavar="FILE", help=f"watch: at the end, draw {drawn} into a "
                         ".png file")
+
+
+def observe(args, look):
+    """Look again and again, until time is up or Ctrl-C.
+
+    look(seconds since the first look) returns a function that prints what was seen, which is
+    called if people watch.
+    """
+    start = time.monotonic()
+    try:
+        while True:
+            now = time.monotonic() - start
+            show = look(now)
+            if not args.json and not args.plot:
+                begin_look()
+                show()
+                print(flush=True)
+            if args.seconds and now >= args.seconds:
+                return
+            time.sleep(args.interval or 2)
+    except KeyboardInterrupt:
+        pass

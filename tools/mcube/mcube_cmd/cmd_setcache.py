@@ -2,7 +2,6 @@
 """mcube setcache: serve random reads from a set-associative page cache."""
 
 import re
-import time
 
 from . import actions, module, picture, policy, setcache, setcache_report
 from .term import Failure, output, print_json
@@ -100,40 +99,25 @@ def switch_off(args):
         "page sets are off, and their memory is free" if was_on else "page sets are off already"))
 
 
-def observe(args, samples):
-    """Look again and again, until time is up or Ctrl-C; the rows of the first and last look."""
-    before, first, rows, start = None, None, None, time.monotonic()
-    try:
-        while True:
-            now = time.monotonic() - start
-            data, rows = setcache.look()
-            if rows is None:
-                raise setcache.why_hidden()
-            first = first or rows
-            samples.append((now, data))
-            if not args.json and not args.plot:
-                actions.begin_look()
-                setcache_report.show_status(
-                    data, rows, before and (now - before[0], *before[1:]))
-                print(flush=True)
-            before = now, data, rows
-            if args.seconds and now >= args.seconds:
-                break
-            time.sleep(args.interval or 2)
-    except KeyboardInterrupt:
-        pass
-    return first, rows
-
-
 def watch(args):
     """mcube setcache watch."""
-    samples = []
-    first, last = observe(args, samples)
+    samples, seen = [], {"first": None, "last": None}
+
+    def look(now):
+        data, rows = setcache.look()
+        if rows is None:
+            raise setcache.why_hidden()
+        before = seen["last"] and (now - seen["last"][0], *seen["last"][1:])
+        seen.update(first=seen["first"] or rows, last=(now, data, rows))
+        samples.append((now, data))
+        return lambda: setcache_report.show_status(data, rows, before)
+
+    actions.observe(args, look)
     if args.plot:
-        if len(samples) < 2 or not last:
+        if len(samples) < 2 or not seen["last"][2]:
             raise Failure("there is nothing to draw: page sets are off, or there was one look",
                           "'mcube setcache on', and more --seconds than --interval")
-        setcache_report.draw(samples, setcache.since(last, first), args.plot)
+        setcache_report.draw(samples, setcache.since(seen["last"][2], seen["first"]), args.plot)
     return output(args, [{"seconds": at} | data for at, data in samples], lambda _: None,
                   args.plot)
 

@@ -146,7 +146,6 @@ TEST(no_lists_are_better_than_opt)
 {
 	static const struct engine *const engine[] = {
 		&engine_classic, &engine_mglru, &engine_ubm_classic, &engine_ubm_mglru,
-		&engine_gap_classic, &engine_gap_mglru,
 	};
 	unsigned long round, rounds = 5 * test_scale();
 	static u64 id[REFS];
@@ -220,10 +219,9 @@ TEST(a_loop_that_does_not_fit_is_held)
 {
 	EXPECT_EQ(loop_hits(&engine_classic, 400), 0);
 	EXPECT_EQ(loop_hits(&engine_mglru, 400), 0);
-	EXPECT_GT(loop_hits(&engine_ubm_classic, 400), 3600);
-	EXPECT_GT(loop_hits(&engine_ubm_mglru, 400), 3600);
-	EXPECT_GT(loop_hits(&engine_gap_classic, 400), 3400);
-	EXPECT_GT(loop_hits(&engine_gap_mglru, 400), 3400);
+	EXPECT_GT(loop_hits(&engine_ubm_paper, 400), 3600);
+	EXPECT_GT(loop_hits(&engine_ubm_classic, 400), 3400);
+	EXPECT_GT(loop_hits(&engine_ubm_mglru, 400), 3400);
 }
 
 /* Two readers of all pages in order, the second @apart pages behind the first. */
@@ -249,10 +247,10 @@ TEST(followers_lose_nothing)
 	u32 apart;
 
 	for (apart = 20; apart < 720; apart += 60) {
-		EXPECT_GE(follower_hits(&engine_gap_classic, apart, 800) * 50,
+		EXPECT_GE(follower_hits(&engine_ubm_classic, apart, 800) * 50,
 			  follower_hits(&engine_classic, apart, 800) * 49)
 			TH_LOG("%u pages apart", apart);
-		EXPECT_GE(follower_hits(&engine_gap_mglru, apart, 800) * 50,
+		EXPECT_GE(follower_hits(&engine_ubm_mglru, apart, 800) * 50,
 			  follower_hits(&engine_mglru, apart, 800) * 49)
 			TH_LOG("%u pages apart", apart);
 	}

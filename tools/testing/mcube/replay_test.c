@@ -294,8 +294,8 @@ TEST(engines_equal_the_slow_engines)
 TEST(no_engine_is_better_than_opt)
 {
 	static const struct engine *const engine[] = {
-		&engine_lru, &engine_clock, &engine_twoq, &engine_arc, &engine_lirs, &engine_ubm,
-		&engine_due,
+		&engine_lru, &engine_clock, &engine_twoq, &engine_arc, &engine_lirs,
+		&engine_ubm_paper,
 	};
 	unsigned long round, rounds = 40 * test_scale();
 	u32 i, size, best;
@@ -491,87 +491,4 @@ TEST(controls_keep_what_they_do_not_shuffle)
 	free(before);
 	free(after);
 	replay_free(t);
-}
-
-/* Hits of the engine by due time, and the share of references under LRU. */
-static u32 due_hits(const u64 *id, u32 nr, u32 size, double *lru_share)
-{
-	struct replay_trace *t = replay_make(id, nr);
-	struct engine_stat stat = { };
-	u32 hits = engine_run(&engine_due, t, size, &stat);
-
-	*lru_share = stat.value[0];
-	replay_free(t);
-	return hits;
-}
-
-/* A loop of twice the cache: of each pass, all but the pages on probation are hits. */
-TEST(due_keeps_a_loop_that_does_not_fit)
-{
-	enum { LENGTH = 400, SIZE = LENGTH / 2, PASSES = 20 };
-	static u64 id[LENGTH * PASSES];
-	double lru_share;
-	u32 i, hits;
-
-	for (i = 0; i < LENGTH * PASSES; i++)
-		id[i] = i % LENGTH;
-	hits = due_hits(id, LENGTH * PASSES, SIZE, &lru_share);
-	EXPECT_GE(hits, (SIZE - 6) * (PASSES - 1));
-	EXPECT_EQ(lru_share, 0);
-}
-
-/* Of two loops the short one stays whole, though the long one is referenced as often. */
-TEST(due_prefers_the_shorter_period)
-{
-	enum { SHORT = 100, LONG = 1000, SIZE = 200, REFERENCES = 40000 };
-	static u64 id[REFERENCES];
-	u32 i, hits, passes = REFERENCES / 2 / LONG;
-	double lru_share;
-
-	for (i = 0; i < REFERENCES; i++)
-		id[i] = i % 2 ? i / 2 % SHORT : SHORT + i / 2 % LONG;
-	hits = due_hits(id, REFERENCES, SIZE, &lru_share);
-	/* The short loop, but for its first pass, and what room is left for the long loop. */
-	EXPECT_GE(hits, REFERENCES / 2 - 2 * SHORT + (SIZE - SHORT - 20) * (passes - 3));
-}
-
-/* Pages that are read once do not push a loop out that fits. */
-TEST(due_lets_a_scan_pass)
-{
-	enum { LOOP = 150, SIZE = 200, REFERENCES = 20000 };
-	static u64 id[REFERENCES];
-	u32 i, hits;
-	double lru_share;
-
-	for (i = 0; i < REFERENCES; i++)
-		id[i] = i % 2 ? i / 2 % LOOP : LOOP + i;
-	hits = due_hits(id, REFERENCES, SIZE, &lru_share);
-	EXPECT_GE(hits, REFERENCES / 2 - 2 * LOOP);
-}
-
-/*
- * References with strong recency, to a set of pages that moves on, are what LRU is good at.
- * The guard bounds what is lost.
- */
-TEST(due_loses_little_where_lru_is_best)
-{
-	enum { SIZE = 200, REFERENCES = 200000 };
-	u64 *id = calloc(REFERENCES, sizeof(*id));
-	struct replay_trace *t;
-	double lru_share;
-	u32 i, hits, lru;
-
-	for (i = 0; i < REFERENCES; i++) {
-		u32 depth = get_random_u32_below(1 + get_random_u32_below(3 * SIZE));
-
-		/* A page that was new @depth pages ago. */
-		id[i] = i / 4 + 3 * SIZE - depth;
-	}
-	t = replay_make(id, REFERENCES);
-	lru = engine_run(&engine_lru, t, SIZE, NULL);
-	hits = due_hits(id, REFERENCES, SIZE, &lru_share);
-	EXPECT_GE(hits, lru - lru / 50);
-	EXPECT_GT(lru_share, 0);
-	replay_free(t);
-	free(id);
 }

@@ -5,7 +5,7 @@
  */
 #include "mcube_test.h"
 
-#include "ubm/core.h"
+#include "replay/paper/core.h"
 
 enum { RUNS = 512 };
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "ubm/gain.h"
+#include "replay/paper/gain.h"
 
 static struct mcube_ubm_gain gain;
 static struct mcube_ubm_point point[MCUBE_UBM_POINTS];

@@ -5,7 +5,7 @@
  */
 #include "mcube_test.h"
 
-#include "ubm/ghost.h"
+#include "replay/paper/ghost.h"
 
 enum { MOST = 4096 };
 

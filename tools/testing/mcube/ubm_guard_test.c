@@ -5,7 +5,7 @@
  */
 #include "mcube_test.h"
 
-#include "ubm/guard.h"
+#include "replay/paper/guard.h"
 
 static struct mcube_ubm_guard guard;
 

@@ -5,7 +5,7 @@
  */
 #include "mcube_test.h"
 
-#include "ubm/core.h"
+#include "replay/paper/core.h"
 
 enum { NUMBERS = 60000, MOST_PAGES = 1 << 24 };
 

@@ -7,13 +7,14 @@
 
 #include <string.h>
 
-#include "replay/held.h"
+#include "ubm/held.h"
 
 enum { PAGES = 4000, BATCH = 32 };
 
 /**
  * struct cache - held and the rest, oldest page first, as simply as can be
  * @used: a page was used since it came, or since it was pushed.
+ * @back: it came back soon, and is held when reclaim comes to it.
  */
 struct cache {
 	struct mcube_ubm_held h;
@@ -21,30 +22,25 @@ struct cache {
 	u32 held[PAGES], nr_held;
 	u32 rest[PAGES], nr_rest;
 	u32 stamp[PAGES];
-	bool was[PAGES], used[PAGES], demoted[PAGES];
+	bool was[PAGES], used[PAGES], back[PAGES];
 	u32 hits;
 	u64 seen;	/* hash of all decisions */
 };
 
 static struct cache a, b;
 
-static void begin(struct cache *c, u32 capacity)
+static void begin(struct cache *c, u32 capacity, u32 clock)
 {
 	memset(c, 0, sizeof(*c));
 	c->capacity = capacity;
-	mcube_ubm_held_init(&c->h, capacity, BATCH);
+	mcube_ubm_held_init(&c->h, capacity, BATCH, clock);
 }
 
-/* Let the clock begin at another time. */
-static void shift(struct mcube_ubm_held *h, u32 by)
+/* Folios leave.  Return: the stamp. */
+static u32 left(struct mcube_ubm_held *h, u32 nr)
 {
-	h->clock += by;
-	h->started += by;
-	h->turned += by;
-	h->hold += by;
-	h->next += by;
-	for (u32 i = 0; i < MCUBE_UBM_HELD_MARKS; i++)
-		h->mark[i] += by;
+	mcube_ubm_held_passed(h, nr);
+	return mcube_ubm_held_stamp(h, h->clock, nr);
 }
 
 static u32 drop(u32 *list, u32 *nr, u32 at)
@@ -67,8 +63,8 @@ static void hold(struct cache *c, u32 page)
 {
 	c->held[c->nr_held++] = page;
 	c->used[page] = false;
-	c->demoted[page] = false;
-	mcube_ubm_held_pushed(&c->h);
+	c->back[page] = false;
+	mcube_ubm_held_pushed(&c->h, 1);
 }
 
 static bool rotate(struct cache *c)
@@ -79,7 +75,7 @@ static bool rotate(struct cache *c)
 		c->used[c->held[0]] = false;
 		c->held[c->nr_held - 1] = drop(c->held, &c->nr_held, 0);
 		c->nr_held++;
-		mcube_ubm_held_kept(&c->h);
+		mcube_ubm_held_kept(&c->h, 1);
 	}
 	return !c->nr_held;
 }
@@ -94,24 +90,24 @@ static void reclaim(struct __test_metadata *_metadata, struct cache *c)
 	ASSERT_LE(c->h.rest, c->capacity);
 	while (nr--) {
 		page = drop(c->held, &c->nr_held, 0);
-		c->demoted[page] = true;
-		mcube_ubm_held_demoted(&c->h, c->nr_rest);
-		c->rest[c->nr_rest++] = page;
+		mcube_ubm_held_demoted(&c->h, 1, c->nr_rest);
+		memmove(c->rest + 1, c->rest, c->nr_rest++ * sizeof(*c->rest));
+		c->rest[0] = page;
 	}
 	for (could = c->nr_rest; c->nr_rest && gone < BATCH;) {
 		page = drop(c->rest, &c->nr_rest, 0);
 		if (c->used[page])
-			mcube_ubm_held_again(&c->h);
-		if (mcube_ubm_held_takes(&c->h, c->nr_rest, c->used[page] &&
-					 mcube_ubm_held_small(&c->h))) {
+			mcube_ubm_held_again(&c->h, 1);
+		if (mcube_ubm_held_takes(&c->h, 1, c->nr_rest, c->back[page] ||
+					 (c->used[page] && mcube_ubm_held_small(&c->h)))) {
 			hold(c, page);
 			held++;
 			continue;
 		}
-		c->stamp[page] = mcube_ubm_held_left(&c->h, c->demoted[page]);
+		c->stamp[page] = left(&c->h, 1);
 		c->was[page] = true;
 		c->used[page] = false;
-		c->demoted[page] = false;
+		c->back[page] = false;
 		gone++;
 	}
 	/* Reclaim gets on. */
@@ -121,8 +117,6 @@ static void reclaim(struct __test_metadata *_metadata, struct cache *c)
 
 static void touch(struct __test_metadata *_metadata, struct cache *c, u32 page)
 {
-	bool back = false;
-
 	if (place(c->held, c->nr_held, page) >= 0 || place(c->rest, c->nr_rest, page) >= 0) {
 		c->used[page] = true;
 		c->hits++;
@@ -130,14 +124,11 @@ static void touch(struct __test_metadata *_metadata, struct cache *c, u32 page)
 	}
 	if (c->nr_held + c->nr_rest == c->capacity)
 		reclaim(_metadata, c);
-	mcube_ubm_held_missed(&c->h);
 	if (c->was[page])
-		back = mcube_ubm_held_back(&c->h, c->stamp[page], c->nr_held, c->nr_rest);
-	c->seen = c->seen * 31 + back;
-	if (back)
-		hold(c, page);
-	else
-		c->rest[c->nr_rest++] = page;
+		c->back[page] = mcube_ubm_held_back(&c->h, c->stamp[page], 1, c->nr_held,
+						    c->nr_rest);
+	c->seen = c->seen * 31 + c->back[page];
+	c->rest[c->nr_rest++] = page;
 }
 
 /* Loops, pages that are often used, followers, and any pages, by turns. */
@@ -161,40 +152,71 @@ TEST(who_came_back_sooner_than_the_tail_is_held)
 	u32 stamp, i;
 
 	/* A mark for each push: the age of the tail is exact. */
-	begin(&a, 64);
+	begin(&a, 64, 1 << 20);
 	h->next += 1 << 20;
 	for (i = 0; i < 40; i++) {
-		mcube_ubm_held_pushed(h);
-		mcube_ubm_held_left(h, false);
+		mcube_ubm_held_pushed(h, 1);
+		left(h, 1);
 	}
 	stamp = h->clock - 20;
 	mcube_ubm_held_turn(h, 40, 10, true);
 	EXPECT_EQ(h->age, 40);
 	/* (20 + 11) * 5 < 40 * 4 */
-	EXPECT_TRUE(mcube_ubm_held_back(h, stamp, 40, 11));
-	EXPECT_FALSE(mcube_ubm_held_back(h, stamp, 40, 12));
+	EXPECT_TRUE(mcube_ubm_held_back(h, stamp, 1, 40, 11));
+	EXPECT_FALSE(mcube_ubm_held_back(h, stamp, 1, 40, 12));
 	/* The push before the last ten. */
 	mcube_ubm_held_turn(h, 10, 10, true);
 	EXPECT_EQ(h->age, 11);
-	EXPECT_FALSE(mcube_ubm_held_back(h, stamp, 10, 0));
+	EXPECT_FALSE(mcube_ubm_held_back(h, stamp, 1, 10, 0));
 	/* The tail was used: nothing is older. */
 	mcube_ubm_held_turn(h, 40, 10, false);
-	EXPECT_FALSE(mcube_ubm_held_back(h, h->clock, 40, 0));
+	EXPECT_FALSE(mcube_ubm_held_back(h, h->clock, 1, 40, 0));
 	/* A page that held gave up was used last before it was the tail. */
 	mcube_ubm_held_turn(h, 40, 10, true);
-	EXPECT_EQ(mcube_ubm_held_left(h, true), h->clock - 40);
-	EXPECT_EQ(mcube_ubm_held_left(h, false), h->clock);
+	mcube_ubm_held_demoted(h, 2, 10);
+	EXPECT_EQ(left(h, 1), h->clock - 40);
+	EXPECT_EQ(left(h, 4), h->clock - 40);
+	EXPECT_EQ(left(h, 1), h->clock);
+}
+
+/* A large folio counts as its pages, also where a mark is for fewer pages than it has. */
+TEST(large_folios)
+{
+	struct mcube_ubm_held *h = &a.h;
+	u32 i;
+
+	begin(&a, 6400, 1 << 20);
+	h->next += 1 << 20;
+	for (i = 0; i < 20; i++) {
+		mcube_ubm_held_pushed(h, 512);
+		left(h, 512);
+	}
+	/* Within a folio and a mark. */
+	mcube_ubm_held_turn(h, 10 * 512, 100, true);
+	EXPECT_GE(h->age, 10 * 512);
+	EXPECT_LE(h->age, 12 * 512);
+	begin(&a, 64, 1 << 20);
+	h->next += 1 << 20;
+	for (i = 0; i < 3; i++) {
+		mcube_ubm_held_pushed(h, 512);
+		left(h, 512);
+	}
+	mcube_ubm_held_turn(h, 1, 63, true);
+	EXPECT_LE(h->age, 512);
+	h->may_hold = 511;
+	EXPECT_FALSE(mcube_ubm_held_takes(h, 512, 1000, true));
+	EXPECT_TRUE(mcube_ubm_held_takes(h, 511, 1000, true));
+	EXPECT_FALSE(mcube_ubm_held_takes(h, 1, 1000, true));
 }
 
 TEST(the_clock_wraps)
 {
-	static const u32 by[] = { 1, 1U << 30, 3U << 30, -(1U << 30) - 1, -(1U << 30) - 4000 };
+	static const u32 by[] = { 1, 1U << 30, 3U << 30, -1, -4000 };
 	u32 i, j;
 
 	for (j = 0; j < ARRAY_SIZE(by); j++) {
-		begin(&a, 500);
-		begin(&b, 500);
-		shift(&b.h, by[j]);
+		begin(&a, 500, 1U << 20);
+		begin(&b, 500, by[j]);
 		for (i = 0; i < 24000 * test_scale(); i++) {
 			u32 page = any_page(i);
 
@@ -206,6 +228,11 @@ TEST(the_clock_wraps)
 	}
 }
 
+static u32 any_folio(void)
+{
+	return get_random_u32() & 1 ? 1 : 1U << get_random_u32_below(10);
+}
+
 TEST(any_capacity)
 {
 	static const u32 capacity[] = { 1, 2, 3, 31, 64, 65, 1000, 1U << 30, U32_MAX };
@@ -214,26 +241,26 @@ TEST(any_capacity)
 
 	for (j = 0; j < ARRAY_SIZE(capacity); j++) {
 		size = capacity[j];
-		mcube_ubm_held_init(h, size, BATCH);
+		mcube_ubm_held_init(h, size, BATCH, get_random_u32());
 		for (i = 0, stamp = 0; i < 50000 * test_scale(); i++) {
 			held = get_random_u32_below(size);
 			rest = get_random_u32_below(size - held);
-			switch (get_random_u32_below(10)) {
+			switch (get_random_u32_below(9)) {
 			case 0:
-				stamp = mcube_ubm_held_left(h, get_random_u32() & 1);
+				stamp = left(h, any_folio());
 				break;
 			case 1:
 				mcube_ubm_held_back(h, get_random_u32() & 1 ? stamp :
-						    get_random_u32(), held, rest);
+						    get_random_u32(), any_folio(), held, rest);
 				break;
 			case 2:
-				mcube_ubm_held_again(h);
+				mcube_ubm_held_again(h, any_folio());
 				break;
 			case 3:
-				mcube_ubm_held_kept(h);
+				mcube_ubm_held_kept(h, any_folio());
 				break;
 			case 4:
-				mcube_ubm_held_demoted(h, rest);
+				mcube_ubm_held_demoted(h, any_folio(), rest);
 				break;
 			case 5:
 				if (get_random_u32_below(1000) || size < 4)
@@ -245,14 +272,11 @@ TEST(any_capacity)
 				/* Time goes by. */
 				h->clock += get_random_u32_below(size / 8 + 2);
 				break;
-			case 7:
-				mcube_ubm_held_missed(h);
-				break;
 			default:
 				nr = mcube_ubm_held_turn(h, held, rest, get_random_u32() & 1);
 				ASSERT_LE(nr, min(held, 2U * BATCH));
 				ASSERT_GE(h->rest, 1);
-				if (mcube_ubm_held_takes(h, rest, get_random_u32() & 1))
+				if (mcube_ubm_held_takes(h, 1, rest, get_random_u32() & 1))
 					ASSERT_GT(rest, 1);
 			}
 		}
@@ -264,11 +288,12 @@ TEST(sums_do_not_overflow)
 	struct mcube_ubm_held *h = &a.h;
 	u64 *sum, most = 512ULL * U32_MAX;
 
-	mcube_ubm_held_init(h, U32_MAX, BATCH);
+	mcube_ubm_held_init(h, U32_MAX, BATCH, 1);
 	for (sum = &h->misses; sum <= &h->gaps[MCUBE_UBM_HELD_BINS - 1]; sum++)
 		*sum = sum == &h->worth ? 1ULL << 57 : most;
 	h->next = h->clock;
-	mcube_ubm_held_missed(h);
+	h->next += 2;
+	left(h, 2);
 	EXPECT_EQ(h->misses, most);
 	mcube_ubm_held_turn(h, 1, U32_MAX - 1, true);
 	EXPECT_LT(h->misses, most);
@@ -280,7 +305,7 @@ TEST(a_loop_is_held)
 {
 	u32 i;
 
-	begin(&a, 500);
+	begin(&a, 500, 1);
 	for (i = 0; i < 20 * 600; i++)
 		touch(_metadata, &a, i % 600);
 	/* The first pass misses; LRU has no hit at all. */
@@ -293,7 +318,7 @@ TEST(followers_find_what_they_find_on_the_lists)
 	u32 i, apart;
 
 	for (apart = 10; apart < 240; apart += 30) {
-		begin(&a, 500);
+		begin(&a, 500, 1);
 		for (i = 0; i < 16000; i++)
 			touch(_metadata, &a, (i & 1 ? i / 2 : i / 2 + apart) % PAGES);
 		/* Every page is read twice before it leaves, but for the first. */
@@ -301,11 +326,58 @@ TEST(followers_find_what_they_find_on_the_lists)
 	}
 }
 
+/* Where LRU is right, a cache that shrinks for a while, or grows, holds nothing for that. */
+TEST(the_rest_follows_the_size_of_the_cache)
+{
+	static const u32 size[] = { 1000, 860, 1000, 2000, 900, 1000 };
+	struct mcube_ubm_held *h = &a.h;
+	u32 i, k, all = 1000, held = 0, nr;
+
+	mcube_ubm_held_init(h, all, BATCH, 7);
+	for (i = 0; i < ARRAY_SIZE(size); i++) {
+		all = size[i];
+		held = min(held, all);
+		if (all > h->capacity * 5 / 4 || all < h->capacity * 3 / 4)
+			mcube_ubm_held_resize(h, all);
+		/* Half of the pages that reclaim comes to were used again. */
+		for (k = 0; k < 8 * all; k += BATCH) {
+			nr = mcube_ubm_held_turn(h, held, all - held, true);
+			held -= nr;
+			mcube_ubm_held_again(h, BATCH / 2);
+			while (mcube_ubm_held_takes(h, 1, all - held, false))
+				held++;
+			mcube_ubm_held_passed(h, BATCH);
+		}
+		EXPECT_LE(held, all / 10) TH_LOG("%u pages", all);
+	}
+}
+
+/* Pages that are read ahead stay until they are used, but have an eighth of the cache at most. */
+TEST(unused_pages_make_the_rest_longer)
+{
+	struct mcube_ubm_held *h = &a.h;
+	u32 i, floor;
+
+	begin(&a, 500, 1);
+	for (i = 0; i < 20 * 600; i++)
+		touch(_metadata, &a, i % 600);
+	floor = h->least;
+	ASSERT_LE(h->rest, 2 * BATCH);
+	mcube_ubm_held_unused(h, 8);
+	EXPECT_EQ(h->least, floor + 8);
+	EXPECT_GE(h->rest, h->least);
+	mcube_ubm_held_unused(h, 10000);
+	EXPECT_EQ(h->least, 500 / 8);
+	for (i = 0; i < 20 * 600; i++)
+		touch(_metadata, &a, i % 600);
+	EXPECT_EQ(h->least, floor);
+}
+
 TEST(garbage_is_given_up)
 {
 	u32 i, before;
 
-	begin(&a, 500);
+	begin(&a, 500, 1);
 	for (i = 0; i < 20 * 600; i++)
 		touch(_metadata, &a, i % 600);
 	ASSERT_GT(a.nr_held, 300);

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "ubm/partition.h"
+#include "replay/paper/partition.h"
 
 static struct mcube_ubm_loops loops;
 static struct mcube_ubm_gain gain;

@@ -4,7 +4,7 @@
  */
 #include "mcube_test.h"
 
-#include "ubm/table.h"
+#include "replay/paper/table.h"
 
 static const struct mcube_ubm_rules rules = { .gap = 4, .min = 8, .age = 6 };
 static struct mcube_ubm_table table;

@@ -30,8 +30,9 @@ PURE	:= $(addprefix mm/mcube/,map/map.c map/offset.c map/parse.c map/cpuid.c	\
 		alloc/bins.c								\
 		alloc/sort.c alloc/cluster.c alloc/fill.c alloc/even.c			\
 		alloc/choice.c srm/color_group.c srm/segment.c)				\
-	$(addprefix mm/mcube/ubm/,core.c detector.c gain.c ghost.c guard.c		\
-		partition.c runs.c table.c)						\
+	mm/mcube/ubm/held.c								\
+	$(addprefix tools/testing/mcube/replay/paper/,core.c detector.c gain.c ghost.c	\
+		guard.c partition.c runs.c table.c)					\
 	$(addprefix drivers/mcube/,rocs/profile.c rocs/search.c rocs/phase.c		\
 		rocs/plan.c rocs/period.c setcache/set.c setcache/policy.c		\
 		setcache/table.c)							\

@@ -103,6 +103,7 @@ def rows_of(args, out):
         base = stock.get((STOCK.get(row["policy"]), row["program"], row["share"]))
         if base:
             row["cut"] = 1 - row["pages"] / base["pages"]
+            row["requests_cut"] = 1 - row["requests"] / base["requests"]
             row["elapsed_cut"] = {d: 1 - row[f"elapsed_{d}"] / base[f"elapsed_{d}"]
                                   for d in DEVICES}
     return rows
@@ -121,11 +122,13 @@ def show(rows):
                     for r in (at[p, s, x] for x in policies)),
                   *(f"{at[p, s, x]['cut']:.1%}" for x in policies if x in STOCK)]
                  for p, s in keys], lead="  ")
-    for key, what in (("elapsed", "seconds in the emulator, mean"),
-                      ("elapsed_disk", "seconds, modelled: the CPU, and 5 ms for a request")):
+    for key, what, form in (
+            ("requests", "requests to the device, mean", ",.0f"),
+            ("elapsed_disk", "seconds, modelled: the CPU, and 5 ms for a request", ".2f")):
         print(f"\n{what}\n")
         print_table(["program", "memory", *policies],
-                    [[p, f"{kib(p, s):,} KiB", *(f"{at[p, s, x][key]:.2f}" for x in policies)]
+                    [[p, f"{kib(p, s):,} KiB",
+                      *(format(at[p, s, x][key], form) for x in policies)]
                      for p, s in keys], lead="  ")
 
 
@@ -135,8 +138,11 @@ def summarize(rows):
     out = {"oom_kills": sum(r["oom"] for r in rows)}
     if cuts:
         disk = [r["elapsed_cut"]["disk"] for r in rows if "cut" in r]
+        requests = [r["requests_cut"] for r in rows if "cut" in r]
         out |= {"device_reads_cut_mean": statistics.fmean(cuts),
                 "device_reads_cut_max": max(cuts), "worst_loss": max(0.0, -min(cuts)),
+                "requests_cut_mean": statistics.fmean(requests),
+                "worst_loss_requests": max(0.0, -min(requests)),
                 "elapsed_disk_cut_mean": statistics.fmean(disk),
                 "elapsed_disk_cut_max": max(disk)}
         for policy, stock in STOCK.items():

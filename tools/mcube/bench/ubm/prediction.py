@@ -4,16 +4,13 @@
 `mcube replay` reads the recorded ranges in a guest, without readahead, so that each miss is
 a miss of the policy. The user-space replay gets the same references, models of the kernel's
 lists, and a cache of as many pages as the kernel's cache had on average when it was full.
-prediction_gap_max is that of UBM, prediction_gap_stock_max that of the lists alone.
+prediction_gap_max is that of UBM, prediction_gap_stock_max that of the lists alone. What a
+trivial rival of UBM would hit stands beside it, as the replay says: the kernel has no such policy.
 """
 
 import functools
 import json
-import re
 import statistics
-import subprocess
-import tempfile
-from pathlib import Path
 
 from lab import Failure
 from lib import ui
@@ -22,23 +19,20 @@ from mcube_cmd.term import print_table
 from . import guest
 from .live import NO_POLICY
 
-# Policy of the kernel: engine of the replay.
-ENGINES = {"lru": "classic", "mglru": "mglru", "ubm": "ubm-classic", "ubm-mglru": "ubm-mglru"}
+# Policy of the kernel: (engine of the replay, its rival).
+ENGINES = {"lru": ("classic", None), "mglru": ("mglru", None),
+           "ubm": ("ubm-classic", "bip-classic"), "ubm-mglru": ("ubm-mglru", "bip-mglru")}
 # KiB of the process that replays, beside the page cache.
 BESIDE = 1000
 SHARES = (0.4, 0.7)
 # Replays in the kernel, whose runs differ by some points where pages are few.
-REPEAT = 3
-# Secrets of UBM's hash, which the kernel draws at random, to predict for.
-SECRETS = 9
+REPEAT = 2
 REPLAY = ui.BUILD / "replay/mcube-replay"
 
 
-def engines():
-    """The user-space replay, and its engines."""
+def build():
+    """Build the user-space replay."""
     ui.sh("make", "-s", "-C", ui.ROOT / "tools/testing/mcube/replay", f"O={REPLAY.parent}")
-    text = ui.sh(REPLAY, "--help")
-    return set(re.findall(r"^  (\S+) ", text.partition("engines:")[2], re.M))
 
 
 def pages_of(path):
@@ -74,53 +68,45 @@ def jobs(args, disk, traces, out):
             for p in args.policies if p in ENGINES]
 
 
-def replay(path, engine, sizes, secret):
-    """{pages: hit ratio} of an engine of the user-space replay."""
-    with tempfile.NamedTemporaryFile("w+", suffix=".json") as f:
-        got = subprocess.run([REPLAY, "--engines", engine, "--sizes", ",".join(map(str, sizes)),
-                              "--secret", str(secret), "--json", path], stdout=f,
-                             stderr=subprocess.PIPE, text=True, check=False)
-        if got.returncode:
-            raise Failure(f"{REPLAY.name} failed: {got.stderr.strip()}", "run it by itself")
-        data = json.loads(Path(f.name).read_text("utf-8"))
-    return {r["size"]: r["hit_ratio"] for r in data["rows"]}
+def predicted(path, engines, sizes):
+    """{(engine, pages): hit ratio} of the user-space replay."""
+    data = json.loads(ui.sh(REPLAY, "--json", "--engines", ",".join(engines),
+                            "--sizes", ",".join(map(str, sizes)), path))
+    return {(r["engine"], r["size"]): r["hit_ratio"] for r in data["rows"]}
 
 
-def predicted(path, engine, sizes):
-    """{pages: hit ratio}, means over secrets of UBM's hash; lists alone have no hash."""
-    secrets = range(SECRETS if engine.startswith("ubm") else 1)
-    found = [replay(path, engine, sizes, s * 0x9e3779b97f4a7c15 % 2**63) for s in secrets]
-    return {size: statistics.fmean(f[size] for f in found) for size in sizes}
-
-
-def rows_of(traces, out, known):
+def rows_of(traces, out):
     """A row for each policy, trace and limit of memory."""
     rows = []
     for policy, by_name in out.items():
-        engine = ENGINES[policy]
-        for path in traces if engine in known else ():
+        engine, rival = ENGINES[policy]
+        for path in traces:
             found = by_name[path.name.partition(".")[0]]
-            ratios = predicted(path, engine, sorted({int(r["cache_pages"]) for r in found}))
+            ratios = predicted(path, [e for e in (engine, rival) if e],
+                               sorted({int(r["cache_pages"]) for r in found}))
             for memory in sorted({r["memory"] for r in found}):
                 same = [r for r in found if r["memory"] == memory]
-                mean = {k: statistics.fmean(r[k] for r in same)
-                        for k in ("cache_pages", "hit_ratio", "device_pages")}
-                expected = statistics.fmean(ratios[int(r["cache_pages"])] for r in same)
-                rows.append({"part": "prediction", "policy": policy, "engine": engine,
-                             "trace": path.name.partition(".")[0], "kib": memory >> 10,
-                             "cache_pages": int(mean["cache_pages"]),
-                             "kernel": mean["hit_ratio"], "predicted": expected,
-                             "gap": 100 * (mean["hit_ratio"] - expected),
-                             "device_pages": mean["device_pages"]})
+                row = {"part": "prediction", "policy": policy, "engine": engine,
+                       "trace": path.name.partition(".")[0], "kib": memory >> 10}
+                for key, name in (("cache_pages", "cache_pages"), ("kernel", "hit_ratio"),
+                                  ("device_pages", "device_pages")):
+                    row[key] = statistics.fmean(r[name] for r in same)
+                for key, name in (("predicted", engine), ("rival", rival)):
+                    row[key] = statistics.fmean(
+                        ratios[name, int(r["cache_pages"])] for r in same) if name else None
+                rows.append(row | {"gap": 100 * (row["kernel"] - row["predicted"])})
     return rows
 
 
 def show(rows):
     """Print the table."""
-    print("\nhit ratios of the recorded references: the kernel's, and those of the replay\n")
-    print_table(["policy", "trace", "memory", "cache pages", "kernel", "replay", "gap, points"],
-                [[r["policy"], r["trace"], f"{r['kib']:,} KiB", f"{r['cache_pages']:,}",
-                  f"{r['kernel']:.2%}", f"{r['predicted']:.2%}", f"{r['gap']:+.2f}"]
+    print("\nhit ratios of the recorded references: the kernel's, those of the replay, and those "
+          "of a rival\n")
+    print_table(["policy", "trace", "memory", "cache pages", "kernel", "replay", "gap, points",
+                 "rival"],
+                [[r["policy"], r["trace"], f"{r['kib']:,} KiB", f"{r['cache_pages']:,.0f}",
+                  f"{r['kernel']:.2%}", f"{r['predicted']:.2%}", f"{r['gap']:+.2f}",
+                  "" if r["rival"] is None else f"{r['rival']:.2%}"]
                  for r in rows], 2, lead="  ")
 
 

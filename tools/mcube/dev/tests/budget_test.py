@@ -33,7 +33,7 @@ class BudgetTest(unittest.TestCase):
                 (MadeUp("srm", ["MCUBE_ALLOC"]), {}, "srm"),
                 (MadeUp(config=["MCUBE_SIM_PMU"]), {}, "sim"),
                 (MadeUp(config=["MCUBE"]), {}, "map"),
-                (MadeUp(), {"README": "", "mm/mcube/ubm/ghost.c": ""}, "ubm"),
+                (MadeUp(), {"README": "", "mm/mcube/ubm/held.c": ""}, "ubm"),
                 (MadeUp(), {"include/linux/mcube_alloc.h": ""}, "alloc"),
                 (MadeUp(config=["MCUBE_KUNIT_TEST"]), {}, budget.NONE)):
             self.assertEqual(budget.room(patch, files), room)

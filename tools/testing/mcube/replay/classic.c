@@ -96,17 +96,13 @@ static void classic_hit(struct reclaim *r, uint32_t page)
 }
 
 /* shrink_inactive_list().  Return: pages that left. */
-static uint32_t shrink_inactive(struct classic *c, uint32_t nr, int priority, uint32_t freed)
+static uint32_t shrink_inactive(struct classic *c, uint32_t nr)
 {
 	uint32_t page, gone = 0;
 
 	for (; nr && c->nr[INACTIVE]; nr--) {
 		page = list_last(&c->list, INACTIVE);
 		take(c, page);
-		if (reclaim_keeps(&c->r, page, priority, freed)) {
-			put(c, page, ACTIVE);
-			continue;
-		}
 		if (reclaim_takes(&c->r, page, false, true)) {
 			c->flags[page] = 0;
 			continue;
@@ -131,7 +127,7 @@ static void shrink_active(struct classic *c, uint32_t nr)
 }
 
 /* shrink_lruvec() */
-static uint32_t shrink(struct classic *c, int priority, bool force, uint32_t freed)
+static uint32_t shrink(struct classic *c, int priority, bool force)
 {
 	bool deactivate = force || c->soon != c->soon_before || c->nr[INACTIVE] < c->nr[ACTIVE];
 	uint32_t nr[LISTS] = { c->nr[INACTIVE] >> priority, c->nr[ACTIVE] >> priority };
@@ -140,7 +136,7 @@ static uint32_t shrink(struct classic *c, int priority, bool force, uint32_t fre
 	while ((nr[INACTIVE] || nr[ACTIVE]) && gone < RECLAIM_BATCH) {
 		part = min(nr[INACTIVE], RECLAIM_BATCH);
 		nr[INACTIVE] -= part;
-		gone += shrink_inactive(c, part, priority, freed);
+		gone += shrink_inactive(c, part);
 		part = min(nr[ACTIVE], RECLAIM_BATCH);
 		nr[ACTIVE] -= part;
 		if (deactivate)
@@ -159,7 +155,7 @@ static void reclaim(struct classic *c)
 	for (force = false; !freed; force = true) {
 		for (priority = RECLAIM_PRIORITY; priority >= 0 && freed < RECLAIM_BATCH;
 		     priority--)
-			freed += shrink(c, priority, force, freed);
+			freed += shrink(c, priority, force);
 		c->soon_before = c->soon;
 	}
 	c->r.used -= freed;
@@ -185,32 +181,14 @@ static void classic_miss(struct reclaim *r, uint32_t page)
 	reclaim_used(r);
 }
 
-/* A page that has become active in its first pass is of use to others. */
-static void classic_next(struct reclaim *r, uint32_t page, bool once, bool brief)
+static void classic_add(struct reclaim *r, uint32_t page, bool first)
 {
 	struct classic *c = (struct classic *)r;
 
-	if (once && c->flags[page] & IS_ACTIVE)
-		return;
-	take(c, page);
-	c->flags[page] = 0;
-	list_append(&c->list, INACTIVE, page);
+	(first ? list_append : list_push)(&c->list, INACTIVE, page);
 	c->nr[INACTIVE]++;
-}
-
-static void classic_add(struct reclaim *r, uint32_t page)
-{
-	put((struct classic *)r, page, INACTIVE);
+	c->flags[page] &= ~IS_ACTIVE;
 	r->used++;
-}
-
-static void classic_drop(struct reclaim *r, uint32_t page)
-{
-	struct classic *c = (struct classic *)r;
-
-	take(c, page);
-	c->flags[page] = 0;
-	r->used--;
 }
 
 static void classic_free(struct reclaim *r)
@@ -228,9 +206,7 @@ const struct reclaim_ops reclaim_classic = {
 	.has = classic_has,
 	.hit = classic_hit,
 	.miss = classic_miss,
-	.next = classic_next,
 	.add = classic_add,
-	.drop = classic_drop,
 	.destroy = classic_free,
 };
 

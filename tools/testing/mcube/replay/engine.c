@@ -12,8 +12,8 @@
 
 const struct engine *const engines[] = {
 	&engine_lru, &engine_clock, &engine_twoq, &engine_arc, &engine_lirs, &engine_opt,
-	&engine_classic, &engine_mglru, &engine_ubm, &engine_ubm_classic, &engine_ubm_mglru,
-	&engine_gap_classic, &engine_gap_mglru, &engine_bip_classic, &engine_bip_mglru, &engine_due,
+	&engine_classic, &engine_mglru, &engine_ubm_classic, &engine_ubm_mglru,
+	&engine_bip_classic, &engine_bip_mglru, &engine_ubm_paper,
 	&engine_sa_lru, &engine_sa_lfu, &engine_sa_nrlfu, &engine_sa_s3fifo, NULL
 };
 

@@ -45,10 +45,9 @@ struct engine {
 
 /* The engines, each in a file of its name. */
 extern const struct engine engine_lru, engine_clock, engine_twoq, engine_arc, engine_lirs,
-	engine_opt, engine_classic, engine_mglru, engine_ubm, engine_ubm_classic,
-	engine_ubm_mglru, engine_due, engine_sa_lru, engine_sa_lfu, engine_sa_nrlfu,
-	engine_sa_s3fifo, engine_gap_classic, engine_gap_mglru,
-	engine_bip_classic, engine_bip_mglru;
+	engine_opt, engine_classic, engine_mglru, engine_ubm_classic, engine_ubm_mglru,
+	engine_bip_classic, engine_bip_mglru, engine_ubm_paper, engine_sa_lru, engine_sa_lfu,
+	engine_sa_nrlfu, engine_sa_s3fifo;
 
 /* All engines, up to a NULL; and an engine by name, NULL if there is none. */
 extern const struct engine *const engines[];

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "engine.h"
-#include "ubm/hash.h"
+#include "paper/hash.h"
 
 #define MOST	64
 

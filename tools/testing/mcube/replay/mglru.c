@@ -8,7 +8,6 @@
  *                                                 from the end of the oldest
  *   used often   -->  one younger, when reclaim comes by: by how often pages come back
  *                     that were used once, twice, four times, or more (tiers)
- *   kept by UBM  -->  youngest
  *
  * See evict_folios(), should_run_aging() and the PID controller in mm/vmscan.c, and
  * mm/workingset.c.  There is no swap, so that all pages are of files.  Reclaim takes 64
@@ -154,16 +153,21 @@ static bool may_leave(const struct mglru *c, uint32_t tier)
 	       (t->mean_total + t->evicted + t->kept) * 2;
 }
 
-/* A page that is on no list leaves, or UBM keeps it.  Return: 1 if it left. */
-static uint32_t evict(struct mglru *c, uint32_t page, int priority, uint32_t freed)
+/*
+ * Where few pages are to stay in the generations, mcube_ubm_one_gen() lets pages leave from
+ * one of the two youngest, and reclaim needs no aging.
+ */
+static bool one_gen(const struct mglru *c)
+{
+	return c->r.small && c->youngest - c->oldest + 1 == LEAST_GENS &&
+	       c->nr[c->oldest % GENS];
+}
+
+/* A page that is on no list leaves, or is taken.  Return: 1 if it left. */
+static uint32_t evict(struct mglru *c, uint32_t page)
 {
 	struct page *p = &c->page[page];
 
-	if (reclaim_keeps(&c->r, page, priority, freed)) {
-		forget(p);
-		put(c, page, c->youngest, false);
-		return 0;
-	}
 	if (reclaim_takes(&c->r, page, refs(p), true)) {
 		forget(p);
 		return 0;
@@ -187,7 +191,7 @@ static uint32_t isolate(struct mglru *c, uint32_t *batch, uint32_t *nr)
 	/* get_tier_idx() */
 	while (most + 1 < TIERS && may_leave(c, most + 1))
 		most++;
-	if (c->youngest - c->oldest + 1 == LEAST_GENS)
+	if (c->youngest - c->oldest + 1 == LEAST_GENS && !one_gen(c))
 		return 0;
 	while (c->nr[c->oldest % GENS] && scanned < SCAN_MOST && *nr < SCAN_BATCH) {
 		page = list_last(&c->list, c->oldest % GENS);
@@ -210,7 +214,7 @@ static uint32_t isolate(struct mglru *c, uint32_t *batch, uint32_t *nr)
 }
 
 /* evict_folios().  Return: pages that reclaim looked at; 0 if it does not get on. */
-static uint32_t evict_some(struct mglru *c, int priority, uint32_t before, uint32_t *gone)
+static uint32_t evict_some(struct mglru *c, uint32_t *gone)
 {
 	uint32_t batch[SCAN_BATCH], nr = 0, scanned, oldest = c->oldest, i;
 
@@ -219,10 +223,10 @@ static uint32_t evict_some(struct mglru *c, int priority, uint32_t before, uint3
 	while (c->oldest + LEAST_GENS <= c->youngest && !c->nr[c->oldest % GENS])
 		next_oldest(c);
 	scanned += oldest != c->oldest;
-	if (c->youngest - c->oldest + 1 == LEAST_GENS)
+	if (c->youngest - c->oldest + 1 == LEAST_GENS && !one_gen(c))
 		scanned = 0;
 	for (i = 0; i < nr; i++)
-		*gone += evict(c, batch[i], priority, before);
+		*gone += evict(c, batch[i]);
 	return scanned;
 }
 
@@ -231,6 +235,8 @@ static bool is_short_of_old(const struct mglru *c)
 {
 	uint32_t total = 0, seq;
 
+	if (one_gen(c))
+		return false;
 	for (seq = c->oldest; seq <= c->youngest; seq++)
 		total += c->nr[seq % GENS];
 	if (c->oldest + LEAST_GENS != c->youngest)
@@ -240,19 +246,21 @@ static bool is_short_of_old(const struct mglru *c)
 }
 
 /* try_to_shrink_lruvec() */
-static uint32_t shrink(struct mglru *c, int priority, uint32_t freed)
+static uint32_t shrink(struct mglru *c, int priority)
 {
 	uint32_t gone = 0, scanned = 0, delta, want;
 
 	do {
-		want = c->oldest + LEAST_GENS > c->youngest ? 0 : (c->r.used - gone) >> priority;
+		want = (c->r.used - gone) >> priority;
+		if (c->oldest + LEAST_GENS > c->youngest && !one_gen(c))
+			want = 0;
 		if (is_short_of_old(c) && priority != RECLAIM_PRIORITY) {
 			c->youngest++;
 			break;
 		}
 		if (!want)
 			break;
-		delta = evict_some(c, priority, freed + gone, &gone);
+		delta = evict_some(c, &gone);
 		scanned += delta;
 	} while (delta && scanned < want);
 	return gone;
@@ -266,7 +274,7 @@ static void reclaim(struct mglru *c)
 	while (!freed)
 		for (priority = RECLAIM_PRIORITY; priority >= 0 && freed < RECLAIM_BATCH;
 		     priority--)
-			freed += shrink(c, priority, freed);
+			freed += shrink(c, priority);
 	c->r.used -= freed;
 }
 
@@ -288,19 +296,15 @@ static void mglru_put(struct mglru *c, uint32_t page)
 	put(c, page, c->oldest + LEAST_GENS >= c->youngest ? c->oldest : c->oldest + 1, false);
 }
 
-static void mglru_add(struct reclaim *r, uint32_t page)
-{
-	mglru_put((struct mglru *)r, page);
-	r->used++;
-}
-
-static void mglru_drop(struct reclaim *r, uint32_t page)
+static void mglru_add(struct reclaim *r, uint32_t page, bool first)
 {
 	struct mglru *c = (struct mglru *)r;
 
-	take(c, page);
-	forget(&c->page[page]);
-	r->used--;
+	if (first)
+		put(c, page, c->oldest, true);
+	else
+		mglru_put(c, page);
+	r->used++;
 }
 
 static void mglru_miss(struct reclaim *r, uint32_t page)
@@ -318,18 +322,6 @@ static void mglru_miss(struct reclaim *r, uint32_t page)
 	reclaim_used(r);
 }
 
-/* Pages of first passes are left alone while loops are rare, see mm/mcube/ubm/reclaim.c. */
-static void mglru_next(struct reclaim *r, uint32_t page, bool once, bool brief)
-{
-	struct mglru *c = (struct mglru *)r;
-
-	if (once && (brief || refs(&c->page[page])))
-		return;
-	take(c, page);
-	c->page[page].referenced = false;
-	put(c, page, c->oldest, true);
-}
-
 static void mglru_free(struct reclaim *r)
 {
 	struct mglru *c = (struct mglru *)r;
@@ -344,9 +336,7 @@ const struct reclaim_ops reclaim_mglru = {
 	.has = mglru_has,
 	.hit = mglru_hit,
 	.miss = mglru_miss,
-	.next = mglru_next,
 	.add = mglru_add,
-	.drop = mglru_drop,
 	.destroy = mglru_free,
 };
 

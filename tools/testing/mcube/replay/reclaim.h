@@ -4,9 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Strict LRU (lru.c) is what the papers compare with.  The classic lists (classic.c) and
- * MGLRU (mglru.c) are what the kernel has, in a memory cgroup at its limit whose processes
- * read files and do nothing else.
+ * The classic lists (classic.c) and MGLRU (mglru.c) are what the kernel has, in a memory cgroup
+ * at its limit whose processes read files and do nothing else.
  */
 #ifndef MCUBE_REPLAY_RECLAIM_H
 #define MCUBE_REPLAY_RECLAIM_H
@@ -23,26 +22,25 @@
 /**
  * struct reclaim - lists of pages
  * @ops: how they work.
- * @keeps: does a page that would leave stay?  The arguments are @arg, the page, the
- *         priority, and how many pages reclaim has freed before.  NULL: no page stays.
  * @takes: takes a page off the lists, or not.  @again: it was used again since it came;
  *         @leaves: else it leaves; if not, else the lists keep it.  NULL: takes none.
  * @left: is told of each page that leaves; may be NULL.
- * @arg: of @keeps, @takes and @left.
+ * @arg: of @takes and @left.
  * @limit: most pages in memory.
  * @used: pages in memory.
  * @full: @used has been @limit.
+ * @small: pages may leave from a generation that counts as young.
  * @bimodal: one in RECLAIM_BIMODAL refaults counts as one that came soon; @late: refaults.
  */
 struct reclaim {
 	const struct reclaim_ops *ops;
-	bool (*keeps)(void *arg, uint32_t page, int priority, uint32_t freed);
 	bool (*takes)(void *arg, uint32_t page, bool again, bool leaves);
 	void (*left)(void *arg, uint32_t page);
 	void *arg;
 	uint32_t limit;
 	uint32_t used;
 	bool full;
+	bool small;
 	bool bimodal;
 	uint32_t late;
 };
@@ -53,10 +51,7 @@ struct reclaim {
  * @has: is a page in memory?
  * @hit: a page in memory is referenced.
  * @miss: a page comes in, and is referenced.
- * @next: a page in memory is to leave next, as UBM proposes it.  @once: by its first pass.
- *        @brief: of less than half of the cache, while loops are rare.
- * @add: a page comes back that @takes took, without a reference.
- * @drop: a page in memory is taken off the lists.
+ * @add: a page comes back that @takes took, without a reference.  @first: it is to leave next.
  * @destroy: free the lists.
  */
 struct reclaim_ops {
@@ -64,19 +59,11 @@ struct reclaim_ops {
 	bool (*has)(const struct reclaim *r, uint32_t page);
 	void (*hit)(struct reclaim *r, uint32_t page);
 	void (*miss)(struct reclaim *r, uint32_t page);
-	void (*next)(struct reclaim *r, uint32_t page, bool once, bool brief);
-	void (*add)(struct reclaim *r, uint32_t page);
-	void (*drop)(struct reclaim *r, uint32_t page);
+	void (*add)(struct reclaim *r, uint32_t page, bool first);
 	void (*destroy)(struct reclaim *r);
 };
 
-extern const struct reclaim_ops reclaim_lru, reclaim_classic, reclaim_mglru;
-
-static inline bool reclaim_keeps(const struct reclaim *r, uint32_t page, int priority,
-				 uint32_t freed)
-{
-	return r->keeps && r->keeps(r->arg, page, priority, freed);
-}
+extern const struct reclaim_ops reclaim_classic, reclaim_mglru;
 
 /* Does @takes take a page that is on no list?  If not, and the page leaves, @left is told. */
 static inline bool reclaim_takes(struct reclaim *r, uint32_t page, bool again, bool leaves)

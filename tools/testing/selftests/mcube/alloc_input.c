@@ -258,8 +258,7 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 		"file_pages", "task_pages", "missed", "hopped", "vacated", "lent",
 		"sampled",
 		STAT_SEGMENTS, STAT_RECLAIMED, STAT_RECOLORED,
-		UBM_MIN_RUN, "guard", "noted", "added", "held", "proposed",
-		"guarded", "domains", "no_memory",
+		"held", "given", "back", "lruvecs", "no_memory",
 	};
 	char path[512], text[4096];
 	struct dirent *e;
@@ -301,8 +300,6 @@ static int check_readable(struct __test_metadata *_metadata, const char *dir)
 			 !strncmp(text, "even cluster_order=", 19);
 		known |= !strcmp(e->d_name, "mode") &&
 			 !strcmp(text, "[" SRM_MODE_SEGMENTS "] stateless");
-		known |= !strcmp(e->d_name, UBM_MG_MODEL) &&
-			 !strcmp(text, "[histogram] belady");
 		known |= !strcmp(e->d_name, SRM_GROUP_ORDER) && !strcmp(text, "auto");
 		known |= !strcmp(e->d_name, "source") && !strpbrk(text, "0123456789");
 		EXPECT_TRUE(known) {

@@ -84,8 +84,6 @@ static const char * const sampled[] = {
 	"type=99 config=0x0 config1=0x0 config2=0x0 precise=0", "none", NULL
 };
 
-static const char * const models[] = { "histogram", "belady", NULL };
-static const char * const min_runs[] = { "1", "8", "4096", NULL };
 static const char * const read_modes[] = { "off", "random", "all", "all", NULL };
 static const char * const policies[] = { "lru", "lfu", "nrlfu", "s3fifo", NULL };
 static const char * const numa_modes[] = { "interleave", "hash-home", "message", NULL };
@@ -147,9 +145,6 @@ static const struct control {
 	{ MCUBE_SRM "vm_hop", 1, NULL, NULL, switches, input_bad_switch, 0 },
 	{ MCUBE_SRM SRM_RECLAIM, 1, NULL, NULL, switches, input_bad_switch, 0 },
 	{ MCUBE_UBM "enabled", 4, NULL, NULL, switches, input_bad_switch, 0 },
-	{ MCUBE_UBM UBM_MG_MODEL, 1, NULL, NULL, models, no_choice, 0 },
-	{ MCUBE_UBM UBM_MIN_RUN, 1, NULL, NULL, min_runs, no_tl, 0 },
-	{ MCUBE_UBM "guard", 1, NULL, NULL, switches, input_bad_switch, 0 },
 	{ MCUBE_SETCACHE "mode", 4, NULL, NULL, read_modes, no_choice, ERROR(ENOMEM) },
 	{ MCUBE_SETCACHE "policy", 1, NULL, NULL, policies, no_choice, 0 },
 	{ MCUBE_SETCACHE "numa", 1, NULL, NULL, numa_modes, no_choice, ERROR(ENOMEM) },

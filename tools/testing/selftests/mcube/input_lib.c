@@ -36,9 +36,6 @@ const char * const input_writable[] = {
 	MCUBE_SRM "vm_hop",
 	MCUBE_SRM SRM_RECLAIM,
 	MCUBE_UBM "enabled",
-	MCUBE_UBM UBM_MG_MODEL,
-	MCUBE_UBM UBM_MIN_RUN,
-	MCUBE_UBM "guard",
 	MCUBE_HINT,
 	NULL
 };

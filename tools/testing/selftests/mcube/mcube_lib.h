@@ -39,8 +39,6 @@
 #define SRM_REUSE		"reuse"
 #define SRM_RECLAIM		"reclaim"
 #define SRM_MODE_SEGMENTS	"segments"
-#define UBM_MG_MODEL		"mg_model"
-#define UBM_MIN_RUN		"min_run"
 #define STAT_SEGMENTS		"segments"
 #define STAT_RECLAIMED		"reclaimed"
 #define STAT_RECOLORED		"recolored"

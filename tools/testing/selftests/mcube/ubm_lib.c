@@ -33,10 +33,7 @@ const char *ubm_unusable(void)
 
 int ubm_defaults(void)
 {
-	return mcube_write(MCUBE_UBM "enabled", "0") ?:
-	       mcube_write(MCUBE_UBM UBM_MG_MODEL, "histogram") ?:
-	       mcube_write(MCUBE_UBM UBM_MIN_RUN, "8") ?:
-	       mcube_write(MCUBE_UBM "guard", "1");
+	return mcube_write(MCUBE_UBM "enabled", "0");
 }
 
 /*
@@ -87,19 +84,6 @@ long ubm_stat(const char *name)
 
 	snprintf(path, sizeof(path), MCUBE_UBM "stats/%s", name);
 	return mcube_read_num(path);
-}
-
-/* A work item makes domains, so the cgroups have to be there until it has had its turn. */
-bool ubm_await_domains(long nr)
-{
-	double end = mcube_deadline(120);
-
-	while (ubm_stat("domains") < nr) {
-		if (mcube_now() > end)
-			return false;
-		usleep(10000);
-	}
-	return true;
 }
 
 /* A memory cgroup with a limit and a protected size, in MiB; 0 for none. */
@@ -209,16 +193,28 @@ int ubm_run(const char *cgroup, int (*run)(void *arg), void *arg)
 	return ubm_finish(ubm_start(cgroup, run, arg));
 }
 
+static long disk_stat(const char *format)
+{
+	unsigned long nr;
+	char text[256];
+
+	if (mcube_read(DISK_STAT, text, sizeof(text)) < 0 || sscanf(text, format, &nr) != 1)
+		return -EIO;
+	return nr;
+}
+
 /* Pages that were read from the disk since boot. */
 long ubm_device_pages(void)
 {
-	char text[256];
-	unsigned long sectors;
+	long sectors = disk_stat("%*u %*u %lu");
 
-	if (mcube_read(DISK_STAT, text, sizeof(text)) < 0 ||
-	    sscanf(text, "%*u %*u %lu", &sectors) != 1)
-		return -EIO;
-	return sectors / SECTORS;
+	return sectors < 0 ? sectors : sectors / SECTORS;
+}
+
+/* Requests to read that the disk has done since boot. */
+long ubm_device_reads(void)
+{
+	return disk_stat("%lu");
 }
 
 /* Pages of a file that are in the page cache, by mincore(). */

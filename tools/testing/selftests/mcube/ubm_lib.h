@@ -26,7 +26,6 @@ const char *ubm_begin(struct ubm_setup *s, const char *lru_gen);
 int ubm_end(struct ubm_setup *s);
 int ubm_defaults(void);
 long ubm_stat(const char *name);
-bool ubm_await_domains(long nr);
 int ubm_cgroup(const char *path, long max_mib, long min_mib);
 int ubm_rmdir(const char *path);
 long ubm_event(const char *cgroup, const char *file, const char *name);
@@ -36,6 +35,7 @@ pid_t ubm_start(const char *cgroup, int (*run)(void *arg), void *arg);
 int ubm_finish(pid_t pid);
 int ubm_run(const char *cgroup, int (*run)(void *arg), void *arg);
 long ubm_device_pages(void);
+long ubm_device_reads(void);
 long ubm_cached(const char *path, size_t first, size_t pages);
 
 #endif /* _SELFTEST_MCUBE_UBM_LIB_H */

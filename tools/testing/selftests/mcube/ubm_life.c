@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UBM's domains come and go: memory cgroups are made and removed while files are
- * read in them, file systems are unmounted, and UBM is switched on and off all the
- * time.  A guest fails the test if its kernel complains.
+ * Lists that UBM decides about come and go: memory cgroups are made and removed while
+ * files are read in them, file systems are unmounted, lists become generations, and UBM
+ * is switched on and off all the time.  A guest fails the test if its kernel complains.
  */
 
 #include <errno.h>
@@ -22,10 +22,10 @@
 #define FILE_MIB	6L
 #define ROUNDS		25
 #define MANY		8
-#define SLOTS		64	/* Cgroups whose ids differ by so many ask in turns. */
 #define INNER		UBM_CGROUP "/inner"
 #define GROWN_MIB	48L	/* the limit grows, and so does the file */
 #define GROWN_FILE_MIB	56L
+#define SWITCHES	20
 
 FIXTURE(ubm_life) {
 	struct ubm_setup setup;
@@ -116,17 +116,13 @@ static pid_t start_toggling(long delay)
 /* Look at what UBM knows, all the time. */
 static pid_t start_looking(void)
 {
-	static const char * const path[] = {
-		UBM_DEBUGFS "/runs", UBM_DEBUGFS "/domains", UBM_DEBUGFS "/curve",
-	};
 	static char text[4096];
 	pid_t pid = fork();
-	unsigned int i;
 
 	if (pid)
 		return pid;
-	for (i = 0;; i++) {
-		int fd = open(path[i % ARRAY_SIZE(path)], O_RDONLY);
+	for (;;) {
+		int fd = open(UBM_DEBUGFS "/lruvecs", O_RDONLY);
 
 		while (fd >= 0 && read(fd, text, sizeof(text)) > 0)
 			;
@@ -140,9 +136,9 @@ static void stop(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-TEST_F_TIMEOUT(ubm_life, domains_of_short_lived_cgroups, 600)
+TEST_F_TIMEOUT(ubm_life, short_lived_cgroups, 600)
 {
-	long before = ubm_stat("domains");
+	long before = ubm_stat("lruvecs");
 	int i, n;
 
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
@@ -151,15 +147,16 @@ TEST_F_TIMEOUT(ubm_life, domains_of_short_lived_cgroups, 600)
 		ASSERT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
 		ASSERT_EQ(0, ubm_rmdir(UBM_CGROUP));
 	}
-	n = ubm_stat("domains") - before;
-	TH_LOG("%d domains of %d cgroups", n, ROUNDS);
-	EXPECT_LE(ROUNDS / 2, n);
+	n = ubm_stat("lruvecs") - before;
+	TH_LOG("%d lists of %d cgroups", n, ROUNDS);
+	/* A cgroup has lists on each node. */
+	EXPECT_LE(ROUNDS, n);
 }
 
 TEST_F_TIMEOUT(ubm_life, toggling_and_short_lived_cgroups, 600)
 {
 	pid_t toggler = start_toggling(40000), reader = start_looking(), beside;
-	long before = ubm_stat("domains");
+	long before = ubm_stat("lruvecs");
 	int i;
 
 	ASSERT_LT(0, toggler);
@@ -175,14 +172,29 @@ TEST_F_TIMEOUT(ubm_life, toggling_and_short_lived_cgroups, 600)
 	stop(toggler);
 	stop(reader);
 	EXPECT_EQ(0, mcube_write(MCUBE_UBM "enabled", "0"));
-	EXPECT_LT(before, ubm_stat("domains"));
+	EXPECT_LT(before, ubm_stat("lruvecs"));
 }
 
-/* Each cgroup of many that reclaim at the same time gets its domain. */
+/* Lists that UBM decides about, by debugfs: lines but the first. */
+static int live_lists(void)
+{
+	FILE *f = fopen(UBM_DEBUGFS "/lruvecs", "re");
+	char line[1024];
+	int nr = -1;
+
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f))
+		nr++;
+	fclose(f);
+	return nr;
+}
+
+/* Many cgroups reclaim at the same time; when they are gone, nothing is left. */
 TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 {
-	long before = ubm_stat("domains");
 	struct endless e = { .pages = UBM_PAGES(FILE_MIB) };
+	double end = mcube_deadline(120);
 	char path[MANY][64];
 	pid_t pid[MANY];
 	int i;
@@ -199,7 +211,9 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		e.file = self->many[i];
 		pid[i] = ubm_start(path[i], read_on, &e);
 	}
-	EXPECT_TRUE(ubm_await_domains(before + MANY));
+	while (live_lists() < MANY && mcube_now() < end)
+		usleep(10000);
+	EXPECT_LE(MANY, live_lists());
 	for (i = 0; i < MANY; i++) {
 		/* It has met no error. */
 		EXPECT_EQ(0, waitpid(pid[i], NULL, WNOHANG));
@@ -207,15 +221,55 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		EXPECT_EQ(0, unlink(self->many[i]));
 		EXPECT_EQ(0, ubm_rmdir(path[i]));
 	}
-	EXPECT_EQ(MANY, ubm_stat("domains") - before);
+	/* A work item takes cgroups offline. */
+	while (live_lists() > 0 && mcube_now() < end)
+		usleep(10000);
+	EXPECT_EQ(0, live_lists());
 }
 
-/* A domain of a page cache that was small gives way to a larger one. */
-TEST_F_TIMEOUT(ubm_life, limit_grows, 300)
+/* Lists become generations and the other way round while pages are held. */
+TEST_F_TIMEOUT(ubm_life, lists_become_generations, 300)
+{
+	struct endless e = { .file = self->file, .pages = UBM_PAGES(FILE_MIB) };
+	long held = ubm_stat("held"), given;
+	double end = mcube_deadline(120);
+	pid_t pid;
+	int i;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	pid = ubm_start(UBM_CGROUP, read_on, &e);
+	for (i = 0; i < SWITCHES; i++) {
+		held = ubm_stat("held");
+		while (ubm_stat("held") < held + 100 && mcube_now() < end)
+			usleep(10000);
+		EXPECT_LE(held + 100, ubm_stat("held"));
+		/* While it switches, the kernel finds nothing to reclaim, UBM or not. */
+		kill(pid, SIGSTOP);
+		EXPECT_EQ(pid, waitpid(pid, NULL, WUNTRACED));
+		EXPECT_EQ(0, mcube_write(MCUBE_LRU_GEN, (*variant->lru_gen == 'y') ^ (i & 1) ?
+					 "n" : "y"));
+		kill(pid, SIGCONT);
+	}
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	stop(pid);
+	/* Nothing is left that reclaim does not see. */
+	EXPECT_EQ(0, mcube_write(MCUBE_UBM "enabled", "0"));
+	EXPECT_EQ(0, live_lists());
+	given = ubm_cached(self->file, 0, UBM_PAGES(FILE_MIB));
+	EXPECT_LT(0, given);
+	EXPECT_EQ(0, mcube_write_num(UBM_CGROUP "/memory.max", MIB));
+	EXPECT_GE(UBM_PAGES(1L), ubm_cached(self->file, 0, UBM_PAGES(FILE_MIB)));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+}
+
+/* UBM goes on when a limit is raised, and when it is lowered far below what is held. */
+TEST_F_TIMEOUT(ubm_life, limit_changes, 300)
 {
 	char file[192];
 	struct endless e = { .file = file, .pages = UBM_PAGES(GROWN_FILE_MIB) };
-	long before = ubm_stat("domains");
+	double end = mcube_deadline(120);
+	long cached;
 	pid_t pid;
 
 	snprintf(file, sizeof(file), "%s/mcube-hole-grown", self->setup.dir);
@@ -223,26 +277,30 @@ TEST_F_TIMEOUT(ubm_life, limit_grows, 300)
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
 	pid = ubm_start(UBM_CGROUP, read_on, &e);
-	EXPECT_TRUE(ubm_await_domains(before + 1));
+	while (live_lists() < 1 && mcube_now() < end)
+		usleep(10000);
 	EXPECT_EQ(0, mcube_write_num(UBM_CGROUP "/memory.max", GROWN_MIB << 20));
-	EXPECT_TRUE(ubm_await_domains(before + 2));
-	/* And stays: its page cache is as large as it can be. */
-	sleep(2);
-	EXPECT_GE(before + 3, ubm_stat("domains"));
+	do {
+		usleep(10000);
+		cached = ubm_cached(file, 0, e.pages);
+	} while (cached < (long)UBM_PAGES(GROWN_MIB) * 3 / 4 && mcube_now() < end);
+	EXPECT_LE((long)UBM_PAGES(GROWN_MIB) * 3 / 4, cached);
+	EXPECT_EQ(0, mcube_write_num(UBM_CGROUP "/memory.max", LIMIT_MIB << 20));
+	EXPECT_GE((long)UBM_PAGES(LIMIT_MIB), ubm_cached(file, 0, e.pages));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom_kill"));
 	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 	stop(pid);
 	EXPECT_EQ(0, unlink(file));
 	EXPECT_EQ(0, ubm_rmdir(UBM_CGROUP));
 }
 
-/* A work item makes the domains, in this function. */
-#define MAKER	"make_wanted"
+/* Where the memory that UBM needs is allocated. */
+#define MAKER	"mcube_ubm_begin"
 
-/* There is no memory for a domain: its cgroup reads as without UBM, and asks again later. */
-TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
+/* There is no memory: the cgroup reads as without UBM, and UBM begins later. */
+TEST_F_TIMEOUT(ubm_life, no_memory, 300)
 {
-	long domains = ubm_stat("domains"), failed = ubm_stat("no_memory");
-	double end = mcube_deadline(120);
+	long lists = ubm_stat("lruvecs"), failed = ubm_stat("no_memory");
 
 	if (!mcube_exists("/sys/kernel/debug/failslab/require-start"))
 		SKIP(return, "no CONFIG_FAILSLAB with CONFIG_FAULT_INJECTION_STACKTRACE_FILTER");
@@ -250,64 +308,18 @@ TEST_F_TIMEOUT(ubm_life, no_memory_for_a_domain, 300)
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
 	ASSERT_EQ(0, mcube_faults_in(MAKER));
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
-	while (ubm_stat("no_memory") == failed && mcube_now() < end)
-		usleep(10000);
 	EXPECT_LT(failed, ubm_stat("no_memory"));
-	/* Not once for each page: the cgroup waits a second. */
-	EXPECT_GE(failed + 20, ubm_stat("no_memory"));
+	EXPECT_EQ(lists, ubm_stat("lruvecs"));
 	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom_kill"));
 	mcube_faults("0");
-	sleep(2);
 	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
-	EXPECT_TRUE(ubm_await_domains(domains + 1));
+	EXPECT_LT(lists, ubm_stat("lruvecs"));
 }
 
-/* Of two cgroups that ask in turns, neither makes the other forget that it waits. */
-TEST_F_TIMEOUT(ubm_life, no_memory_for_two_in_turns, 300)
+/* Reclaim for a limit above meets a cgroup: UBM does not begin. */
+TEST_F_TIMEOUT(ubm_life, nothing_for_others, 300)
 {
-	struct endless one = { .file = self->file, .pages = UBM_PAGES(FILE_MIB) };
-	struct endless two = { .file = self->other, .pages = UBM_PAGES(FILE_MIB) };
-	long failed = ubm_stat("no_memory"), nr;
-	char path[64], last[64];
-	double begun;
-	pid_t pid[2];
-	int i;
-
-	if (!mcube_exists("/sys/kernel/debug/failslab/require-start"))
-		SKIP(return, "no CONFIG_FAILSLAB with CONFIG_FAULT_INJECTION_STACKTRACE_FILTER");
-	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
-	/* Ids are given in order. */
-	for (i = 0; i <= SLOTS; i++) {
-		snprintf(path, sizeof(path), UBM_CGROUP "-%d", i);
-		ASSERT_EQ(0, ubm_cgroup(path, LIMIT_MIB, 0));
-	}
-	snprintf(last, sizeof(last), "%s", path);
-	ASSERT_EQ(0, mcube_faults_in(MAKER));
-	begun = mcube_now();
-	pid[0] = ubm_start(UBM_CGROUP "-0", read_on, &one);
-	pid[1] = ubm_start(last, read_on, &two);
-	sleep(10);
-	stop(pid[0]);
-	stop(pid[1]);
-	nr = ubm_stat("no_memory") - failed;
-	/* Each waits a second. */
-	EXPECT_LE(nr, 2 * (mcube_now() - begun + 1));
-	TH_LOG("%ld failures", nr);
-	EXPECT_LT(1, nr);
-	mcube_faults("0");
-	for (i = 0; i <= SLOTS; i++) {
-		snprintf(path, sizeof(path), UBM_CGROUP "-%d", i);
-		EXPECT_EQ(0, ubm_rmdir(path));
-	}
-}
-
-/*
- * Reclaim for a limit above meets a cgroup.  On the classic lists no page would stay there, so
- * it gets no domain; neither does a cgroup whose page cache is of the size of a domain.
- */
-TEST_F_TIMEOUT(ubm_life, no_domain_where_nothing_is_held, 300)
-{
-	long before = ubm_stat("domains");
+	long before = ubm_stat("lruvecs");
 
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
@@ -315,65 +327,8 @@ TEST_F_TIMEOUT(ubm_life, no_domain_where_nothing_is_held, 300)
 	ASSERT_EQ(0, ubm_cgroup(INNER, 0, 0));
 	EXPECT_EQ(0, ubm_run(INNER, read_anew, self->file));
 	EXPECT_EQ(0, ubm_run(INNER, read_anew, self->file));
-	if (*variant->lru_gen == 'y') {
-		EXPECT_TRUE(ubm_await_domains(before + 1));
-	} else {
-		sleep(2);
-		EXPECT_EQ(before, ubm_stat("domains"));
-	}
+	EXPECT_EQ(before, ubm_stat("lruvecs"));
 	EXPECT_EQ(0, ubm_rmdir(INNER));
-	before = ubm_stat("domains");
-	ASSERT_EQ(0, ubm_cgroup(UBM_BESIDE, 0, 0));
-	ASSERT_EQ(0, mcube_write_num(UBM_BESIDE "/memory.max", 768 << 10));
-	EXPECT_EQ(0, ubm_run(UBM_BESIDE, read_anew, self->other));
-	sleep(2);
-	EXPECT_EQ(before, ubm_stat("domains"));
-}
-
-/* Domains that UBM has now: lines but the first. */
-static int live_domains(void)
-{
-	FILE *f = fopen(UBM_DEBUGFS "/domains", "re");
-	char line[1024];
-	int nr = -1;
-
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f))
-		nr++;
-	fclose(f);
-	return nr;
-}
-
-/* When nothing was noted for a while, a shrinker takes the domain, and later it goes by itself. */
-TEST_F_TIMEOUT(ubm_life, idle_domains_go, 600)
-{
-	struct endless e = { .file = self->other, .pages = UBM_PAGES(FILE_MIB) };
-	long before = ubm_stat("domains");
-	int left;
-	pid_t pid;
-
-	/* It takes minutes. */
-	if (*variant->lru_gen == 'n')
-		SKIP(return, "tested with generations; domains know nothing of the lists");
-	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
-	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
-	ASSERT_EQ(0, ubm_cgroup(UBM_BESIDE, LIMIT_MIB, 0));
-	EXPECT_EQ(0, ubm_run(UBM_CGROUP, read_anew, self->file));
-	pid = ubm_start(UBM_BESIDE, read_on, &e);
-	EXPECT_TRUE(ubm_await_domains(before + 2));
-	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "2"));
-	EXPECT_LE(2, live_domains());
-	sleep(32);
-	/* That of the cgroup that reads stays. */
-	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "2"));
-	EXPECT_EQ(1, live_domains());
-	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
-	stop(pid);
-	/* Two minutes, and half a minute between two looks. */
-	for (left = 300; left && live_domains(); left--)
-		sleep(1);
-	EXPECT_EQ(0, live_domains());
 }
 
 /* A file system goes while UBM knows its files. */

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UBM: what the kernel does with its pure units, on lists of pages
+ * UBM as in the paper: loops, sequences and other references of files, by marginal gain
  *
  * Copyright (C) 2026 The mcube authors
  *
- * The units are those of the kernel (mm/mcube/ubm/).  Here is what the kernel glue and
- * the lists of the kernel do around them:
+ * The units in paper/ find loops and sequences, and share the cache out.  Around them:
  *
- *   - References are noted by chunks, as read() does it, when the trace knows files.
- *     A trace without files is noted page by page.
+ *   - References are noted by chunks of 16 pages, as read() gives them, when the trace knows
+ *     files.  A trace without files is noted page by page.
  *   - Proposed pages leave next, once they have been read.
- *   - A held page that would leave stays, for as long as mm/mcube/ubm/reclaim.c lets it.
- *   - Nothing is noted before the cache is full when the trace knows files, as a memory
- *     cgroup has no domain before it reclaims.
+ *   - A held page that would leave stays.
+ *   - Nothing is noted before the cache is full when the trace knows files.
  *
- * The lists are strict LRU, as in the papers, or those of the kernel, see reclaim.h.  What the
- * kernel cannot do at once is not modelled: pages that are locked or dirty, and readahead.
+ * All other pages are in strict LRU order, as in the paper.
+ *
+ * Source: Kim, Choi, Kim, Noh, Min, Cho and Kim, OSDI 2000.  The kernel decides by gaps instead,
+ * see mm/mcube/ubm/held.c.
  */
 #include <linux/kernel.h>
 
-#include "reclaim.h"
-#include "ubm/core.h"
+#include "list.h"
+#include "engine.h"
+#include "paper/core.h"
 
 /* Traces with files are noted as in the kernel, other traces page by page. */
 static const struct mcube_ubm_tuning by_chunk = MCUBE_UBM_TUNING_DEFAULT;
@@ -53,27 +54,27 @@ struct place {
  * @trace: what is replayed.
  * @core: the units of the kernel.
  * @place: the files.
- * @lists: the pages.
+ * @list: the pages, that referenced last first.
+ * @size: most pages in memory; @used: pages in memory; @full: they have been @size.
  * @file: file of the present range.
  * @left: pages of the range to come.
  * @verdict: what is proposed after them.
  * @proposed: pages that were to leave next.
  * @rotated: times that a page stayed as it is held.
- * @kept: of these, since a held loop was last read.
- * @row: of these, since reclaim came by a page that is not held.
  */
 struct ubm {
 	const struct replay_trace *trace;
 	struct mcube_ubm_core *core;
 	struct place *place;
-	struct reclaim *lists;
+	struct lists list;
+	uint32_t size;
+	uint32_t used;
+	bool full;
 	uint32_t file;
 	uint32_t left;
 	struct mcube_ubm_verdict verdict;
 	uint32_t proposed;
 	uint32_t rotated;
-	uint32_t kept;
-	uint32_t row;
 };
 
 static bool held(const struct ubm *c, uint32_t page)
@@ -84,40 +85,19 @@ static bool held(const struct ubm *c, uint32_t page)
 	return mcube_ubm_core_held(c->core, &p->key, p->hash, where->index);
 }
 
-static bool keeps(void *arg, uint32_t page, int priority, uint32_t freed)
+static void evict(struct ubm *c)
 {
-	struct ubm *c = arg;
+	uint32_t tries;
 
-	if (!held(c, page))
-		return false;
-	c->rotated++;
-	return true;
-}
-
-/* See has_others() and stays() in mm/mcube/ubm/reclaim.c. */
-static bool kernel_keeps(void *arg, uint32_t page, int priority, uint32_t freed)
-{
-	struct ubm *c = arg;
-	u64 all = c->core->table.runs.loops.all;
-	u32 capacity = c->core->capacity;
-
-	if (!held(c, page)) {
-		c->row = 0;
-		return false;
+	for (tries = 0; tries < c->size && held(c, list_last(&c->list, 0)); tries++) {
+		list_move(&c->list, 0, list_last(&c->list, 0));
+		c->rotated++;
 	}
-	if (priority < MCUBE_UBM_KEPT_FROM &&
-	    !mcube_ubm_kept_urgently(capacity, all, c->row, priority, freed))
-		return false;
-	if (mcube_ubm_kept_enough(capacity, all, c->kept))
-		return false;
-	c->kept++;
-	c->row++;
-	c->rotated++;
-	return true;
+	list_del(&c->list, list_last(&c->list, 0));
+	c->used--;
 }
 
-static void *create(const struct replay_trace *t, uint32_t size,
-		    const struct reclaim_ops *ops)
+static void *paper_create(const struct replay_trace *t, uint32_t size)
 {
 	struct ubm *c = engine_alloc(1, sizeof(*c));
 
@@ -125,9 +105,8 @@ static void *create(const struct replay_trace *t, uint32_t size,
 	c->place = engine_alloc(t->nr_files, sizeof(*c->place));
 	c->core = engine_alloc(1, mcube_ubm_core_bytes(size));
 	mcube_ubm_core_init(c->core, size, t->has_files ? &by_chunk : &by_page);
-	c->lists = ops->create(t->nr_pages, size);
-	c->lists->keeps = ops == &reclaim_lru ? keeps : kernel_keeps;
-	c->lists->arg = c;
+	c->size = size;
+	lists_init(&c->list, t->nr_pages, 1);
 	for (uint32_t i = 0; i < t->nr_files; i++) {
 		struct place *p = &c->place[i];
 
@@ -144,7 +123,7 @@ static void *create(const struct replay_trace *t, uint32_t size,
 	return c;
 }
 
-static void ubm_note(void *cache, const struct replay_range *range)
+static void paper_note(void *cache, const struct replay_range *range)
 {
 	struct ubm *c = cache;
 	struct place *p = &c->place[range->file];
@@ -157,12 +136,12 @@ static void ubm_note(void *cache, const struct replay_range *range)
 	c->left = range->nr;
 	c->verdict.nr_propose = 0;
 	p->prev = end;
-	if (c->trace->has_files && !c->lists->full)
+	if (c->trace->has_files && !c->full)
 		return;
 	/* The trace tells no descriptors: a file is opened before it is read from its start. */
 	if (!first)
 		prev = MCUBE_UBM_NO_PREV;
-	/* As in the kernel, see mcube_ubm_leaves(). */
+	/* A read that stays in the chunk of the read before is not noted, but at the end. */
 	if (prev != MCUBE_UBM_NO_PREV && !(differ >> chunk_shift) &&
 	    !(eof && (differ || first < prev)))
 		return;
@@ -176,8 +155,6 @@ static void ubm_note(void *cache, const struct replay_range *range)
 		.eof = eof,
 	}, false, &c->verdict);
 	p->shift = c->verdict.shift;
-	if (c->verdict.run && c->verdict.run->held)
-		c->kept = 0;
 }
 
 static void propose(struct ubm *c)
@@ -188,30 +165,38 @@ static void propose(struct ubm *c)
 		for (u32 index = range->from; index < range->to; index++) {
 			uint32_t page = replay_find(c->trace, c->file, index);
 
-			if (page == REPLAY_NONE || !c->lists->ops->has(c->lists, page))
+			if (page == REPLAY_NONE || !list_has(&c->list, page))
 				continue;
-			c->lists->ops->next(c->lists, page, range->once, range->brief);
+			list_del(&c->list, page);
+			list_append(&c->list, 0, page);
 			c->proposed++;
 		}
 	}
 	c->verdict.nr_propose = 0;
 }
 
-static bool ubm_reference(void *cache, uint32_t page)
+static bool paper_reference(void *cache, uint32_t page)
 {
 	struct ubm *c = cache;
 	const struct replay_page *where = &c->trace->page[page];
-	bool hit = c->lists->ops->has(c->lists, page);
+	bool hit = list_has(&c->list, page);
 
-	if (!hit && (!c->trace->has_files || c->lists->full))
-		mcube_ubm_core_missed(c->core, c->place[where->file].hash, where->index, 1);
-	reclaim_reference(c->lists, page);
+	if (hit) {
+		list_move(&c->list, 0, page);
+	} else {
+		if (!c->trace->has_files || c->full)
+			mcube_ubm_core_missed(c->core, c->place[where->file].hash, where->index, 1);
+		if (c->used == c->size)
+			evict(c);
+		list_push(&c->list, 0, page);
+		c->full |= ++c->used == c->size;
+	}
 	if (!--c->left)
 		propose(c);
 	return hit;
 }
 
-static void ubm_stat(const void *cache, struct engine_stat *to)
+static void paper_stat(const void *cache, struct engine_stat *to)
 {
 	const struct mcube_ubm_core *core = ((const struct ubm *)cache)->core;
 
@@ -224,57 +209,22 @@ static void ubm_stat(const void *cache, struct engine_stat *to)
 	engine_stat(to, "rotated", ((const struct ubm *)cache)->rotated);
 }
 
-static void ubm_destroy(void *cache)
+static void paper_destroy(void *cache)
 {
 	struct ubm *c = cache;
 
-	c->lists->ops->destroy(c->lists);
+	lists_free(&c->list);
 	free(c->core);
 	free(c->place);
 	free(c);
 }
 
-static void *ubm_create(const struct replay_trace *t, uint32_t size)
-{
-	return create(t, size, &reclaim_lru);
-}
-
-static void *ubm_classic_create(const struct replay_trace *t, uint32_t size)
-{
-	return create(t, size, &reclaim_classic);
-}
-
-static void *ubm_mglru_create(const struct replay_trace *t, uint32_t size)
-{
-	return create(t, size, &reclaim_mglru);
-}
-
-const struct engine engine_ubm = {
-	.name = "ubm",
-	.about = "UBM as in the kernel, with strict LRU for pages that are in no loop",
-	.create = ubm_create,
-	.note = ubm_note,
-	.reference = ubm_reference,
-	.stat = ubm_stat,
-	.destroy = ubm_destroy,
-};
-
-const struct engine engine_ubm_classic = {
-	.name = "ubm-classic",
-	.about = "UBM on the classic lists of the kernel",
-	.create = ubm_classic_create,
-	.note = ubm_note,
-	.reference = ubm_reference,
-	.stat = ubm_stat,
-	.destroy = ubm_destroy,
-};
-
-const struct engine engine_ubm_mglru = {
-	.name = "ubm-mglru",
-	.about = "UBM on the generations of the kernel",
-	.create = ubm_mglru_create,
-	.note = ubm_note,
-	.reference = ubm_reference,
-	.stat = ubm_stat,
-	.destroy = ubm_destroy,
+const struct engine engine_ubm_paper = {
+	.name = "ubm-paper",
+	.about = "UBM of OSDI 2000: loops, sequences and other references by marginal gain",
+	.create = paper_create,
+	.note = paper_note,
+	.reference = paper_reference,
+	.stat = paper_stat,
+	.destroy = paper_destroy,
 };

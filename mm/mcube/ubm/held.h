@@ -19,24 +19,29 @@
  * struct mcube_ubm_held - decisions about the pages of one lruvec, some 1.8 KiB
  * @capacity: pages that both lists may have.
  * @batch: pages that reclaim wants at a time.
- * @least: the rest never gets fewer pages than this.
+ * @floor: the rest never gets fewer pages than this.
+ * @least: nor than this, which grows as pages reach the end of the rest before they are used.
  * @rest: pages that the rest is to have.
+ * @most: the most that it may have; if @rest is that, it follows the size of the cache.
+ * @full: the most pages that both lists had lately.
  * @clock: pages that left; it wraps.
- * @started: the clock at the start; @settled: a quarter of the capacity has left since.
+ * @started: the clock at the start.
  * @age: clocks since the tail of held was pushed, at the turn that was at @turned.
  * @turned: see @age.
  * @may_hold: pages that reclaim may still hold before the next turn.
+ * @leaving: pages that held gave up and that have not left yet; they leave first.
  * @step: pushes from a mark to the next.
  * @pushes: pages that were pushed to held.
  * @marked: number of the last mark.
  * @mark: the clock at each mark, a ring.
- * @misses: pages that came in; this and all below are sums in 1/256 that fade.
+ * @misses: pages that came in, as many as left; this and all below are sums in 1/256 that fade.
  * @gone: pages that left.
  * @again: pages of the rest that reclaim found used again.
  * @kept: pages at the tail of held that were found used.
  * @failed: pages at the tail of held that were not, though they were held longer than the rest
  *          would have kept them.
- * @near: pages that came back before long; @worth: sum of 2^32 / gap over these.
+ * @near: pages that came back before long.
+ * @worth: sum of 2^32 / gap over these.
  * @gaps: pages that came back, by gap.
  * @next: the clock of the next evaluation.
  * @trying: the rest grew at the clock @trial, from @before, for @promised pages that came back.
@@ -45,17 +50,22 @@
  * @wait: how many capacities to wait after the next trial that fails.
  * @hold: the clock before which the rest does not grow again.
  * @promised: see @trying.
+ * @settled: a quarter of the capacity has left since the start.
  */
 struct mcube_ubm_held {
 	u32 capacity;
 	u32 batch;
+	u32 floor;
 	u32 least;
 	u32 rest;
+	u32 most;
+	u32 full;
 	u32 clock;
 	u32 started;
 	u32 age;
 	u32 turned;
 	u32 may_hold;
+	u32 leaving;
 	u32 step;
 	u64 pushes;
 	u64 marked;
@@ -78,18 +88,19 @@ struct mcube_ubm_held {
 	bool settled;
 };
 
-void mcube_ubm_held_init(struct mcube_ubm_held *h, u32 capacity, u32 batch);
+void mcube_ubm_held_init(struct mcube_ubm_held *h, u32 capacity, u32 batch, u32 clock);
 void mcube_ubm_held_resize(struct mcube_ubm_held *h, u32 capacity);
 
-u32 mcube_ubm_held_left(struct mcube_ubm_held *h, bool demoted);
-void mcube_ubm_held_missed(struct mcube_ubm_held *h);
-bool mcube_ubm_held_back(struct mcube_ubm_held *h, u32 stamp, u32 nr_held, u32 nr_rest);
-void mcube_ubm_held_pushed(struct mcube_ubm_held *h);
-void mcube_ubm_held_kept(struct mcube_ubm_held *h);
-void mcube_ubm_held_again(struct mcube_ubm_held *h);
-void mcube_ubm_held_demoted(struct mcube_ubm_held *h, u32 nr_rest);
+void mcube_ubm_held_passed(struct mcube_ubm_held *h, u32 nr);
+u32 mcube_ubm_held_stamp(struct mcube_ubm_held *h, u32 clock, u32 nr);
+bool mcube_ubm_held_back(struct mcube_ubm_held *h, u32 stamp, u32 nr, u32 nr_held, u32 nr_rest);
+void mcube_ubm_held_pushed(struct mcube_ubm_held *h, u32 nr);
+void mcube_ubm_held_kept(struct mcube_ubm_held *h, u32 nr);
+void mcube_ubm_held_again(struct mcube_ubm_held *h, u32 nr);
+void mcube_ubm_held_demoted(struct mcube_ubm_held *h, u32 nr, u32 nr_rest);
 u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool idle);
+void mcube_ubm_held_unused(struct mcube_ubm_held *h, u32 nr);
 bool mcube_ubm_held_small(const struct mcube_ubm_held *h);
-bool mcube_ubm_held_takes(struct mcube_ubm_held *h, u32 nr_rest, bool again);
+bool mcube_ubm_held_takes(struct mcube_ubm_held *h, u32 nr, u32 nr_rest, bool again);
 
 #endif /* _MCUBE_UBM_HELD_H */

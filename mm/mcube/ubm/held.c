@@ -8,10 +8,11 @@
  *     +------------------------------------------------------------+
  *     v                                                            |
  *   +--------------------+                  +--------------------+ |
- *   | h        held    t |---> not used --->| h       rest      t|-+--> leaves, with a stamp
- *   +--------------------+                  +--------------------+
- *     ^  found used    |                      ^
- *     +----------------+                      +--- comes in
+ *   | h        held    t |                  | h       rest      t|-+--> leaves, with a stamp
+ *   +--------------------+                  +--------------------+    ^
+ *     ^  found used    |                      ^                       |
+ *     +----------------+--- not used ---------|-----------------------+
+ *                                             comes in
  *
  * The rule is that of LIRS (Jiang and Zhang, SIGMETRICS 2002), which calls held LIR and the
  * rest HIR, but it works on what reclaim sees: bits that say that a page was used, and the
@@ -32,8 +33,8 @@
  *
  * where 5/4 keeps two equal pages from taking turns.  P is not stored with a page: its number
  * among all pushes is that of the last push less the length of held, and the clock is marked
- * every so many pushes.  A page that held gave up passes the rest before it leaves; its stamp
- * is older by the age of the tail, as its last reference is.
+ * every so many pushes.  A page that held gave up leaves before all others; its stamp is older
+ * by the age of the tail, as its last reference is.
  *
  * What LIRS cannot do is to be as good as LRU where LRU is right: for readers that follow each
  * other it loses nine hits of ten, as it gives the rest 1 % of the pages.  So the size of the
@@ -51,7 +52,10 @@
  *    make room were worth, the rest gets all pages again: sizes between are worse than both.
  *    That is a trial: if the hits do not come, it goes back, and waits for longer each time.
  *
- * 6. All held pages are given up if no program has used one of them for three times as many
+ * 6. Pages that are read ahead lie in the rest until their reader comes.  If pages reach the end
+ *    of the rest before they are used, the rest is to have more pages, an eighth at most.
+ *
+ * 7. All held pages are given up if no program has used one of them for three times as many
  *    clocks as both lists have pages.
  *
  * All numbers are integers.  Nothing here locks: the caller holds the lock of the lists.
@@ -76,10 +80,10 @@
 /* Held pages of which nothing is known, as if so many had been kept. */
 #define BELIEF		16
 
-static void count(u64 *sum)
+static void count(u64 *sum, u32 nr)
 {
 	if (*sum < MOST)
-		*sum += ONE;
+		*sum += (u64)nr * ONE;
 }
 
 static void fade(u64 *sum)
@@ -96,12 +100,14 @@ static void fade(u64 *sum)
  */
 void mcube_ubm_held_resize(struct mcube_ubm_held *h, u32 capacity)
 {
-	bool all = h->rest == h->capacity;
+	bool all = h->rest == h->most;
 	u32 i;
 
 	h->capacity = capacity;
-	h->least = max(min(max(capacity / 100, h->batch), capacity / 2), 2U);
+	h->floor = max(min(max(capacity / 100, h->batch), capacity / 2), 2U);
+	h->least = max(h->floor, min(h->least, capacity / 8));
 	h->rest = all ? capacity : max(min(h->rest, capacity), h->least);
+	h->most = capacity;
 	h->step = max(capacity / MCUBE_UBM_HELD_STEPS, 1U);
 	h->marked = h->pushes / h->step;
 	for (i = 0; i < MCUBE_UBM_HELD_MARKS; i++)
@@ -114,110 +120,143 @@ void mcube_ubm_held_resize(struct mcube_ubm_held *h, u32 capacity)
  * @h: decisions
  * @capacity: pages of both lists together, at least 1
  * @batch: pages that reclaim wants at a time
+ * @clock: where the clock starts: far from the stamps of earlier decisions
  *
- * The clock starts high: shadows of before look old.
+ * All pages of the lists have come in once: the sum of @capacity pages fades, and from then on
+ * as many come in as leave.
  */
-void mcube_ubm_held_init(struct mcube_ubm_held *h, u32 capacity, u32 batch)
+void mcube_ubm_held_init(struct mcube_ubm_held *h, u32 capacity, u32 batch, u32 clock)
 {
 	memset(h, 0, sizeof(*h));
 	h->batch = batch;
-	h->clock = 1U << 30;
-	h->started = h->clock;
-	h->turned = h->clock;
-	h->hold = h->clock;
-	h->next = h->clock + 2 * batch + 1;
+	h->clock = clock;
+	h->started = clock;
+	h->turned = clock;
+	h->hold = clock;
+	h->next = clock + 2 * batch + 1;
 	h->wait = 1;
 	h->age = AGES;
+	count(&h->misses, capacity);
 	mcube_ubm_held_resize(h, capacity);
 }
 
 /**
- * mcube_ubm_held_left() - a page leaves
+ * mcube_ubm_held_passed() - folios have left
  * @h: decisions
- * @demoted: it was held, and came to the rest from the tail of held
+ * @nr: their pages
+ */
+void mcube_ubm_held_passed(struct mcube_ubm_held *h, u32 nr)
+{
+	count(&h->gone, nr);
+	count(&h->misses, nr);
+	h->clock += nr;
+}
+
+/**
+ * mcube_ubm_held_stamp() - the stamp of a folio that leaves
+ * @h: decisions
+ * @clock: the clock after it
+ * @nr: its pages
  *
- * Return: the stamp for its shadow.
+ * Pages that held gave up lie where reclaim looks first, so they leave first.
+ *
+ * Return: the stamp for its shadow; @clock if no page of h->leaving is left.
  */
-u32 mcube_ubm_held_left(struct mcube_ubm_held *h, bool demoted)
+u32 mcube_ubm_held_stamp(struct mcube_ubm_held *h, u32 clock, u32 nr)
 {
-	count(&h->gone);
-	h->clock++;
-	return demoted ? h->clock - h->age : h->clock;
+	if (!h->leaving)
+		return clock;
+	h->leaving -= min(h->leaving, nr);
+	return clock - h->age;
 }
 
 /**
- * mcube_ubm_held_missed() - a page comes in
- * @h: decisions
- */
-void mcube_ubm_held_missed(struct mcube_ubm_held *h)
-{
-	count(&h->misses);
-}
-
-/**
- * mcube_ubm_held_back() - a page comes back
+ * mcube_ubm_held_back() - a folio comes back
  * @h: decisions
  * @stamp: of its shadow
+ * @nr: its pages
  * @nr_held: pages of held
  * @nr_rest: pages of the rest
  *
  * Return: it is to be held, once it has been used.
  */
-bool mcube_ubm_held_back(struct mcube_ubm_held *h, u32 stamp, u32 nr_held, u32 nr_rest)
+bool mcube_ubm_held_back(struct mcube_ubm_held *h, u32 stamp, u32 nr, u32 nr_held, u32 nr_rest)
 {
 	u64 gap = h->clock - stamp, all = max((u64)nr_held + nr_rest, 1ULL);
 
 	if (gap < 4 * all && h->near < MOST) {
-		count(&h->near);
-		h->worth += div64_u64((u64)ONE << 32, max(gap + nr_rest, all / ONE) + 1);
+		count(&h->near, nr);
+		h->worth += nr * div64_u64((u64)ONE << 32, max(gap + nr_rest, all / ONE) + 1);
 	}
 	if (gap < 2 * all)
-		count(&h->gaps[div64_u64(gap * MCUBE_UBM_HELD_BINS, 2 * all)]);
+		count(&h->gaps[div64_u64(gap * MCUBE_UBM_HELD_BINS, 2 * all)], nr);
 	if (!h->age)
 		return false;
 	return (gap + nr_rest) * 5 < ((u64)h->age + (h->clock - h->turned)) * 4;
 }
 
 /**
- * mcube_ubm_held_pushed() - a page was pushed to the head of held, from anywhere
+ * mcube_ubm_held_pushed() - a folio was pushed to the head of held, from anywhere
  * @h: decisions
+ * @nr: its pages
  */
-void mcube_ubm_held_pushed(struct mcube_ubm_held *h)
+void mcube_ubm_held_pushed(struct mcube_ubm_held *h, u32 nr)
 {
-	u64 at = div_u64(++h->pushes, h->step);
+	u64 at;
 
-	if (h->marked != at)
+	h->pushes += nr;
+	at = div_u64(h->pushes, h->step);
+	/* Of a folio that is larger than a step, the last mark counts. */
+	h->marked = max(h->marked, at - min_t(u64, at, MCUBE_UBM_HELD_MARKS));
+	while (h->marked < at)
 		h->mark[++h->marked % MCUBE_UBM_HELD_MARKS] = h->clock;
 }
 
 /**
  * mcube_ubm_held_kept() - the tail of held was found used, and went to the head
  * @h: decisions
+ * @nr: its pages
  */
-void mcube_ubm_held_kept(struct mcube_ubm_held *h)
+void mcube_ubm_held_kept(struct mcube_ubm_held *h, u32 nr)
 {
-	count(&h->kept);
-	mcube_ubm_held_pushed(h);
+	count(&h->kept, nr);
+	mcube_ubm_held_pushed(h, nr);
 }
 
 /**
- * mcube_ubm_held_again() - reclaim comes to a page of the rest that was used again
+ * mcube_ubm_held_again() - reclaim comes to a folio of the rest that was used again
  * @h: decisions
+ * @nr: its pages
  */
-void mcube_ubm_held_again(struct mcube_ubm_held *h)
+void mcube_ubm_held_again(struct mcube_ubm_held *h, u32 nr)
 {
-	count(&h->again);
+	count(&h->again, nr);
 }
 
 /**
- * mcube_ubm_held_demoted() - the tail of held went to the rest, by mcube_ubm_held_turn()
+ * mcube_ubm_held_unused() - a folio reaches the end of the rest, and was not used since it came in
  * @h: decisions
+ * @nr: its pages
+ *
+ * Pages that are read ahead need time until their reader comes.
+ */
+void mcube_ubm_held_unused(struct mcube_ubm_held *h, u32 nr)
+{
+	h->least = max(h->floor, min(h->least + nr, h->capacity / 8));
+	h->rest = max(h->rest, h->least);
+}
+
+/**
+ * mcube_ubm_held_demoted() - the tail of held goes to where reclaim looks first
+ * @h: decisions
+ * @nr: its pages
  * @nr_rest: pages of the rest
  */
-void mcube_ubm_held_demoted(struct mcube_ubm_held *h, u32 nr_rest)
+void mcube_ubm_held_demoted(struct mcube_ubm_held *h, u32 nr, u32 nr_rest)
 {
+	h->leaving = min(h->leaving + nr, 4 * h->batch);
 	if (h->age > nr_rest)
-		count(&h->failed);
+		count(&h->failed, nr);
 }
 
 /* Clocks since the tail of held was pushed. */
@@ -318,7 +357,7 @@ static void evaluate(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest)
 	gain = growth(h, all, held, &by);
 	if (h->trying) {
 		end_trial(h, all);
-	} else if (gain * 5 > h->misses && may_grow(h, nr_held, all)) {
+	} else if (nr_held && gain * 5 > h->misses && may_grow(h, nr_held, all)) {
 		h->before = h->rest;
 		h->rest = min_t(u64, all, U32_MAX);
 		h->trying = true;
@@ -331,7 +370,9 @@ static void evaluate(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest)
 			down = all / 64;
 		h->rest -= min(h->rest - min(h->rest, h->least), max(down, 1U));
 	}
-	h->rest = min((u64)h->rest, all - h->least);
+	h->least -= (h->least - h->floor + 4 * FADE - 1) / (4 * FADE);
+	h->most = min_t(u64, all - h->least, U32_MAX);
+	h->rest = min(h->rest, h->most);
 
 	for (i = 0; i < MCUBE_UBM_HELD_BINS; i++)
 		fade(&h->gaps[i]);
@@ -359,10 +400,17 @@ u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool
 {
 	h->age = idle || !nr_held ? tail_age(h, nr_held) : 0;
 	h->turned = h->clock;
+	if (h->rest == h->most) {
+		h->most = max(nr_held + nr_rest, 2 * h->least) - h->least;
+		h->rest = h->most;
+	}
 	if ((s32)(h->clock - h->next) >= 0)
 		evaluate(h, nr_held, nr_rest);
 	/* Reclaim has to free pages: one page of the rest and all demoted pages may leave. */
 	h->may_hold = max(nr_rest, 1U) - 1;
+	/* What reclaim has just freed will be pages of the rest again. */
+	h->full = max(nr_held + nr_rest, h->full - min(h->full, 1U));
+	nr_rest += min(h->full - nr_held - nr_rest, 2 * h->batch);
 	if (nr_rest >= h->rest)
 		return 0;
 	return min(min(h->rest - nr_rest, nr_held), 2 * h->batch);
@@ -383,9 +431,10 @@ bool mcube_ubm_held_small(const struct mcube_ubm_held *h)
 }
 
 /**
- * mcube_ubm_held_takes() - reclaim comes to a page of the rest
+ * mcube_ubm_held_takes() - reclaim comes to a folio of the rest
  * @h: decisions
- * @nr_rest: pages of the rest, with this one or without it
+ * @nr: its pages
+ * @nr_rest: pages of the rest, with this folio or without it
  * @again: it was used again, and the lists would keep it
  *
  * Where the rest has more pages than it is to have, and its pages are not used, all that
@@ -393,10 +442,10 @@ bool mcube_ubm_held_small(const struct mcube_ubm_held *h)
  *
  * Return: it is to be held.
  */
-bool mcube_ubm_held_takes(struct mcube_ubm_held *h, u32 nr_rest, bool again)
+bool mcube_ubm_held_takes(struct mcube_ubm_held *h, u32 nr, u32 nr_rest, bool again)
 {
-	if (!h->may_hold || (!again && nr_rest <= h->rest))
+	if (h->may_hold < nr || (!again && nr_rest <= h->rest))
 		return false;
-	h->may_hold--;
+	h->may_hold -= nr;
 	return true;
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Held pages and the rest: mm/mcube/ubm/held.c on the lists of the kernel
+ * UBM as in the kernel: mm/mcube/ubm/held.c on the lists of the kernel
  *
  * Copyright (C) 2026 The mcube authors
  *
  * Held pages lie on a list of their own, which is the active list in the kernel.  The rest lies
- * on the inactive list, or in the generations of MGLRU, with tiers as they are.
- *
- * On the classic lists the second access of a page of the rest moves it to the head of the
- * rest, and reclaim holds it when it comes to it, if the rest is small.  Were it held at once,
- * readers that follow each other would fill the list with pages that no reader comes to again.
+ * on the inactive list, or in the generations of MGLRU, with tiers as they are.  What is done
+ * with the lists is what mm/mcube/ubm/turn.c does.
  */
 #include "list.h"
 #include "reclaim.h"
-#include "held.h"
+#include "ubm/held.h"
 
 /* Bits of a page. */
-enum { REFERENCED = 1, DEMOTED = 2, AGAIN = 4 };
+enum { REFERENCED = 1, CANDIDATE = 2, AGAIN = 4 };
 
 /* Pages at the tail of held that are looked at before one leaves it. */
 #define LOOK	128U
+
+/* Far from 0, which says that a page has not left. */
+#define CLOCK	(1U << 28)
 
 struct gap {
 	struct mcube_ubm_held h;
@@ -39,7 +39,7 @@ static void hold(struct gap *c, uint32_t page)
 	list_push(&c->held, 0, page);
 	c->nr_held++;
 	c->rest->limit = c->all - c->nr_held;
-	mcube_ubm_held_pushed(&c->h);
+	mcube_ubm_held_pushed(&c->h, 1);
 }
 
 static bool takes(void *arg, uint32_t page, bool again, bool leaves)
@@ -48,15 +48,16 @@ static bool takes(void *arg, uint32_t page, bool again, bool leaves)
 
 	if (c->classic && !leaves) {
 		c->flags[page] |= AGAIN;
-		c->rest->ops->add(c->rest, page);
+		c->rest->ops->add(c->rest, page, false);
 		return true;
 	}
 	again |= c->flags[page] & AGAIN;
 	if (again)
-		mcube_ubm_held_again(&c->h);
+		mcube_ubm_held_again(&c->h, 1);
 	if (c->classic ? !mcube_ubm_held_small(&c->h) : leaves)
 		again = false;
-	if (!mcube_ubm_held_takes(&c->h, c->rest->used, again))
+	again |= c->flags[page] & CANDIDATE;
+	if (!mcube_ubm_held_takes(&c->h, 1, c->rest->used, again))
 		return false;
 	hold(c, page);
 	return true;
@@ -66,7 +67,8 @@ static void left(void *arg, uint32_t page)
 {
 	struct gap *c = arg;
 
-	c->stamp[page] = mcube_ubm_held_left(&c->h, c->flags[page] & DEMOTED);
+	mcube_ubm_held_passed(&c->h, 1);
+	c->stamp[page] = mcube_ubm_held_stamp(&c->h, c->h.clock, 1);
 	c->flags[page] = 0;
 }
 
@@ -81,7 +83,7 @@ static bool rotate(struct gap *c)
 			return true;
 		c->flags[page] = 0;
 		list_move(&c->held, 0, page);
-		mcube_ubm_held_kept(&c->h);
+		mcube_ubm_held_kept(&c->h, 1);
 	}
 	return !c->nr_held;
 }
@@ -92,14 +94,15 @@ static void turn(struct gap *c)
 	uint32_t nr = mcube_ubm_held_turn(&c->h, c->nr_held, c->rest->used, idle);
 	uint32_t page, i;
 
+	c->rest->small = mcube_ubm_held_small(&c->h);
 	for (i = 0; i < nr && (!i || rotate(c)); i++) {
 		page = list_last(&c->held, 0);
 		list_del(&c->held, page);
-		c->flags[page] = DEMOTED;
+		c->flags[page] = 0;
 		c->nr_held--;
 		c->rest->limit = c->all - c->nr_held;
-		mcube_ubm_held_demoted(&c->h, c->rest->used);
-		c->rest->ops->add(c->rest, page);
+		mcube_ubm_held_demoted(&c->h, 1, c->rest->used);
+		c->rest->ops->add(c->rest, page, true);
 		c->demoted++;
 	}
 }
@@ -119,13 +122,10 @@ static bool gap_reference(void *cache, uint32_t page)
 	}
 	if (rest->used == rest->limit)
 		turn(c);
-	mcube_ubm_held_missed(&c->h);
 	rest->ops->miss(rest, page);
 	if (c->stamp[page] &&
-	    mcube_ubm_held_back(&c->h, c->stamp[page], c->nr_held, rest->used - 1)) {
-		rest->ops->drop(rest, page);
-		hold(c, page);
-	}
+	    mcube_ubm_held_back(&c->h, c->stamp[page], 1, c->nr_held, rest->used - 1))
+		c->flags[page] |= CANDIDATE;
 	return false;
 }
 
@@ -145,7 +145,7 @@ static struct gap *create(const struct replay_trace *t, uint32_t size,
 	c->flags = engine_alloc(t->nr_pages, sizeof(*c->flags));
 	c->stamp = engine_alloc(t->nr_pages, sizeof(*c->stamp));
 	lists_init(&c->held, t->nr_pages, 1);
-	mcube_ubm_held_init(&c->h, size, RECLAIM_BATCH);
+	mcube_ubm_held_init(&c->h, size, RECLAIM_BATCH, CLOCK);
 	return c;
 }
 
@@ -180,18 +180,18 @@ static void gap_destroy(void *cache)
 	free(c);
 }
 
-const struct engine engine_gap_classic = {
-	.name = "ubm-gap-classic",
-	.about = "pages held by their gaps, on the classic lists of the kernel",
+const struct engine engine_ubm_classic = {
+	.name = "ubm-classic",
+	.about = "UBM as in the kernel, on the classic lists",
 	.create = gap_classic_create,
 	.reference = gap_reference,
 	.stat = gap_stat,
 	.destroy = gap_destroy,
 };
 
-const struct engine engine_gap_mglru = {
-	.name = "ubm-gap-mglru",
-	.about = "pages held by their gaps, on the generations of the kernel",
+const struct engine engine_ubm_mglru = {
+	.name = "ubm-mglru",
+	.about = "UBM as in the kernel, on the generations of MGLRU",
 	.create = gap_mglru_create,
 	.reference = gap_reference,
 	.stat = gap_stat,
