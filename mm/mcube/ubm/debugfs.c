@@ -39,8 +39,9 @@ static void show_lruvec(struct seq_file *m, struct mem_cgroup *memcg, int nid)
 	rcu_read_lock();
 	u = rcu_dereference(lruvec->mcube_ubm);
 	if (u) {
-		guard(spinlock_irq)(&u->lock);
+		spin_lock_irq(&u->lock);
 		h = u->held;
+		spin_unlock_irq(&u->lock);
 	}
 	rcu_read_unlock();
 	if (!u)

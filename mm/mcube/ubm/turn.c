@@ -375,6 +375,7 @@ static unsigned long put_back(struct lruvec *lruvec, struct folio_batch *mapped)
  * the tail is right.  Return: put_back().
  */
 static unsigned long look_at_mapped(struct lruvec *lruvec, struct folio_batch *mapped)
+	__must_hold(&lruvec->lru_lock)
 {
 	struct reclaim_state *state = current->reclaim_state;
 	struct mcube_ubm_lruvec *u = locked(lruvec);
@@ -489,32 +490,4 @@ bool __mcube_ubm_protects(struct lruvec *lruvec, struct folio *folio)
 		hold(lruvec, u, folio);
 	spin_unlock(&u->lock);
 	return takes;
-}
-
-/*
- * See mcube_ubm_one_gen().  A short rest would be aged every few pages, which walks page tables,
- * and makes all anonymous pages look old.  So pages leave from the same generation, until as many
- * have left as without UBM from one aging to the next.
- */
-bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type)
-{
-	struct lru_gen_folio *lrugen = &lruvec->lrugen;
-	unsigned long oldest = READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]);
-	struct mcube_ubm_lruvec *u;
-	bool yes = false;
-	long nr = 0;
-	int zone;
-
-	if (type != LRU_GEN_FILE || READ_ONCE(lrugen->max_seq) - oldest + 1 != MIN_NR_GENS)
-		return false;
-	for (zone = 0; zone < MAX_NR_ZONES; zone++)
-		nr += READ_ONCE(lrugen->nr_pages[lru_gen_from_seq(oldest)][LRU_GEN_FILE][zone]);
-	rcu_read_lock();
-	u = rcu_dereference(lruvec->mcube_ubm);
-	if (u)
-		/* A wrong answer now and then costs an aging. */
-		yes = data_race(u->own && mcube_ubm_held_small(&u->held) &&
-				atomic_read(&u->clock) - u->aged < u->held.capacity / 4);
-	rcu_read_unlock();
-	return yes && nr > 0;
 }
