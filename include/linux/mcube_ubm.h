@@ -24,8 +24,8 @@ struct mem_cgroup;
  *	clock of the lruvec | oldest generation | references
  *
  * The last two are the low bits of the token of MGLRU, which has them in the same place.  UBM's
- * clock starts at random.  So the time in a shadow that is older than what UBM knows, or younger,
- * is taken for one that is long ago, but for a few.
+ * clock starts at random: a shadow that the kernel's own time is in, or the clock of another lruvec,
+ * is most probably taken for one of long ago.  cachestat(2) takes all of them for such.
  */
 #define MCUBE_UBM_TOKEN_BITS	6
 #define MCUBE_UBM_CLOCK_BITS	30
@@ -41,15 +41,15 @@ DECLARE_STATIC_KEY_FALSE(mcube_ubm_key);
 void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, int priority);
 bool __mcube_ubm_protects(struct lruvec *lruvec, struct folio *folio);
 bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type);
+bool __mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr);
 unsigned long __mcube_ubm_held_pages(struct lruvec *lruvec);
 bool __mcube_ubm_decides(struct lruvec *lruvec, const struct mem_cgroup *target, int priority);
 unsigned long __mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio, unsigned long token,
 				bool again);
-bool __mcube_ubm_knows(struct lruvec *lruvec);
-void __mcube_ubm_back(struct lruvec *lruvec, struct folio *folio, unsigned long token,
-		      bool workingset);
+bool mcube_ubm_back(struct lruvec *lruvec, struct folio *folio, unsigned long token,
+		    bool workingset, bool *recent);
 void __mcube_ubm_forget(struct lruvec *lruvec);
-void __mcube_ubm_offline(struct mem_cgroup *memcg);
+void mcube_ubm_free(struct mem_cgroup *memcg);
 
 /**
  * mcube_ubm_turn() - reclaim is about to take folios of files off the lists
@@ -95,11 +95,24 @@ static inline bool mcube_ubm_one_gen(struct lruvec *lruvec, int type)
  * Reclaim looks at a share of the pages, and becomes urgent if that is too little.  The share is
  * to be that of all pages.
  *
- * Return: pages that are held, and those that MGLRU leaves out.
+ * Return: their number, 0 if reclaim sees them.
  */
 static inline unsigned long mcube_ubm_held_pages(struct lruvec *lruvec)
 {
 	return static_branch_unlikely(&mcube_ubm_key) ? __mcube_ubm_held_pages(lruvec) : 0;
+}
+
+/**
+ * mcube_ubm_to_scan() - MGLRU computes its share of the pages
+ * @lruvec: the lists.
+ * @nr: pages that MGLRU counts, 0 where it has to age first; held pages are added, and all others
+ *      if reclaim gets on without aging.
+ *
+ * Return: mcube_ubm_one_gen() of files.
+ */
+static inline bool mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
+{
+	return static_branch_unlikely(&mcube_ubm_key) && __mcube_ubm_to_scan(lruvec, nr);
 }
 
 /**
@@ -134,27 +147,13 @@ static inline unsigned long mcube_ubm_stamp(struct lruvec *lruvec, struct folio 
 }
 
 /**
- * mcube_ubm_knows() - are the shadows of these lists UBM's?
- * @lruvec: the lists.
+ * mcube_ubm_on() - may shadows have a clock of UBM?
  *
- * Return: true if mcube_ubm_back() is to be asked.
+ * Return: true if the policy is on.
  */
-static inline bool mcube_ubm_knows(struct lruvec *lruvec)
+static inline bool mcube_ubm_on(void)
 {
-	return static_branch_unlikely(&mcube_ubm_key) && __mcube_ubm_knows(lruvec);
-}
-
-/**
- * mcube_ubm_back() - a folio of a file comes back to the lists that it left
- * @lruvec: the lists.
- * @folio: the folio, on no list yet.
- * @token: from its shadow.
- * @workingset: from its shadow: it had been active.
- */
-static inline void mcube_ubm_back(struct lruvec *lruvec, struct folio *folio,
-				  unsigned long token, bool workingset)
-{
-	__mcube_ubm_back(lruvec, folio, token, workingset);
+	return static_branch_unlikely(&mcube_ubm_key);
 }
 
 /**
@@ -182,18 +181,6 @@ static inline bool mcube_ubm_reuse(const struct file *file)
 	return !static_branch_unlikely(&mcube_ubm_key) || !(file->f_mode & FMODE_NOREUSE);
 }
 
-/**
- * mcube_ubm_offline() - a memory cgroup goes
- * @memcg: the memory cgroup.
- *
- * Context: sleeps.
- */
-static inline void mcube_ubm_offline(struct mem_cgroup *memcg)
-{
-	if (static_branch_unlikely(&mcube_ubm_key))
-		__mcube_ubm_offline(memcg);
-}
-
 #else /* CONFIG_MCUBE_UBM */
 
 static inline void mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target,
@@ -216,6 +203,11 @@ static inline unsigned long mcube_ubm_held_pages(struct lruvec *lruvec)
 	return 0;
 }
 
+static inline bool mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
+{
+	return false;
+}
+
 static inline bool mcube_ubm_decides(struct lruvec *lruvec, const struct mem_cgroup *target,
 				     int priority)
 {
@@ -228,14 +220,15 @@ static inline unsigned long mcube_ubm_stamp(struct lruvec *lruvec, struct folio 
 	return token;
 }
 
-static inline bool mcube_ubm_knows(struct lruvec *lruvec)
+static inline bool mcube_ubm_on(void)
 {
 	return false;
 }
 
-static inline void mcube_ubm_back(struct lruvec *lruvec, struct folio *folio,
-				  unsigned long token, bool workingset)
+static inline bool mcube_ubm_back(struct lruvec *lruvec, struct folio *folio,
+				  unsigned long token, bool workingset, bool *recent)
 {
+	return false;
 }
 
 static inline void mcube_ubm_forget(struct lruvec *lruvec)
@@ -247,7 +240,7 @@ static inline bool mcube_ubm_reuse(const struct file *file)
 	return true;
 }
 
-static inline void mcube_ubm_offline(struct mem_cgroup *memcg)
+static inline void mcube_ubm_free(struct mem_cgroup *memcg)
 {
 }
 

@@ -23,8 +23,11 @@ static void forget_all(void)
 {
 	struct mem_cgroup *memcg = mem_cgroup_iter(NULL, NULL, NULL);
 
+	int nid;
+
 	for (; memcg; memcg = mem_cgroup_iter(NULL, memcg, NULL)) {
-		__mcube_ubm_offline(memcg);
+		for_each_node(nid)
+			__mcube_ubm_forget(mem_cgroup_lruvec(memcg, NODE_DATA(nid)));
 		cond_resched();
 	}
 }

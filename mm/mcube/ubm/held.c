@@ -196,6 +196,23 @@ bool mcube_ubm_held_back(struct mcube_ubm_held *h, u32 stamp, u32 nr, u32 nr_hel
 }
 
 /**
+ * mcube_ubm_held_recent() - would a cache of this size have had the page still, or nearly so?
+ * @h: decisions
+ * @gap: clocks since the stamp of the page
+ * @active: held may have given the page up: its stamp is older by the age of the tail
+ *
+ * Return: programs that wait for the page wait for want of memory.
+ */
+bool mcube_ubm_held_recent(const struct mcube_ubm_held *h, u32 gap, bool active)
+{
+	u64 most = h->capacity;
+
+	if (active)
+		most += min((u64)h->age, 4 * most);
+	return gap <= most;
+}
+
+/**
  * mcube_ubm_held_pushed() - a folio was pushed to the head of held, from anywhere
  * @h: decisions
  * @nr: its pages

@@ -94,6 +94,7 @@ void mcube_ubm_held_resize(struct mcube_ubm_held *h, u32 capacity);
 void mcube_ubm_held_passed(struct mcube_ubm_held *h, u32 nr);
 u32 mcube_ubm_held_stamp(struct mcube_ubm_held *h, u32 clock, u32 nr);
 bool mcube_ubm_held_back(struct mcube_ubm_held *h, u32 stamp, u32 nr, u32 nr_held, u32 nr_rest);
+bool mcube_ubm_held_recent(const struct mcube_ubm_held *h, u32 gap, bool active);
 void mcube_ubm_held_pushed(struct mcube_ubm_held *h, u32 nr);
 void mcube_ubm_held_kept(struct mcube_ubm_held *h, u32 nr);
 void mcube_ubm_held_again(struct mcube_ubm_held *h, u32 nr);

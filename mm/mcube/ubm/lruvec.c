@@ -7,9 +7,9 @@
  * Each memory cgroup has a lruvec on each node.  UBM decides about a lruvec from the first time
  * that its memory cgroup reclaims for its own limit:
  *
- *	first own turn -> published in the lruvec -> memory cgroup goes offline, UBM off,
- *	  allocates         under lru_lock           lists become generations: no page is held,
- *	                                             freed after a grace period
+ *	first own turn -> published in the lruvec -> UBM off, lists become generations: no page
+ *	  allocates         under lru_lock           is held, freed after a grace period
+ *	                                          -> the memory cgroup goes, with no page left
  *
  * Reclaim for a limit above, or for the whole system, wants pages of many memory cgroups, and to
  * hold pages there would take them from others.  A memory cgroup with children reclaims for
@@ -26,7 +26,6 @@
 #include <linux/mm_inline.h>
 #include <linux/mmzone.h>
 #include <linux/nodemask.h>
-#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -36,6 +35,9 @@
 
 /* At this priority and above reclaim has not tried much yet, see scan_control::priority. */
 #define NOT_URGENT	(DEF_PRIORITY - 2)
+
+/* Pages of files on a node below which nothing is held. */
+#define LEAST	(16 * SWAP_CLUSTER_MAX)
 
 /* Folios that change lists while interrupts are off. */
 #define BATCH	64
@@ -59,21 +61,22 @@ bool mcube_ubm_is_own(struct lruvec *lruvec, const struct mem_cgroup *target)
 }
 
 /**
- * mcube_ubm_is_urgent() - does reclaim free too little?
+ * mcube_ubm_is_urgent() - are held pages to be given up?
  * @lruvec: the lists.
  * @priority: how urgent reclaim is.
  *
- * At a priority reclaim looks at 1 / 2^priority of the pages, so it needs a smaller number where
- * there are few pages.  Mapped pages that were used, which reclaim does not free at first, need
- * twice or four times as many.
+ * At a priority reclaim looks at 1 / 2^priority of the pages.  It is urgent if 16 batches of pages
+ * did not give it what it needs: twice or four times a batch is usual where mapped pages were used,
+ * which reclaim does not free at first.  Below LEAST pages no priority looks at as many.
  *
- * Return: true if it is to look at 16 times as many pages as it wants.
+ * Return: true if reclaim frees too little, or there are too few pages.
  */
 bool mcube_ubm_is_urgent(struct lruvec *lruvec, int priority)
 {
 	u32 all = mcube_ubm_nr_held(lruvec) + mcube_ubm_nr_rest(lruvec);
 
-	return priority < NOT_URGENT && (!priority || all >> (priority + 4) >= SWAP_CLUSTER_MAX);
+	return all < LEAST ||
+	       (priority < NOT_URGENT && all >> (priority + 4) >= SWAP_CLUSTER_MAX);
 }
 
 /**
@@ -163,13 +166,18 @@ void __mcube_ubm_forget(struct lruvec *lruvec)
 		kfree_rcu(u, rcu);
 }
 
-/* See mcube_ubm_offline().  CSS_DYING is set by now, so that nothing begins again. */
-void __mcube_ubm_offline(struct mem_cgroup *memcg)
+/**
+ * mcube_ubm_free() - a memory cgroup goes, and no folio is left on its lists
+ * @memcg: the memory cgroup; no reader under rcu_read_lock() finds it any more.
+ *
+ * UBM may be off again since it began with these lists.
+ */
+void mcube_ubm_free(struct mem_cgroup *memcg)
 {
 	int nid;
 
 	for_each_node(nid)
-		__mcube_ubm_forget(mem_cgroup_lruvec(memcg, NODE_DATA(nid)));
+		kfree(rcu_dereference_protected(memcg->nodeinfo[nid]->lruvec.mcube_ubm, true));
 }
 
 /*
@@ -211,11 +219,19 @@ unsigned long __mcube_ubm_held_pages(struct lruvec *lruvec)
 	/* For others the classic lists are balanced, and the active list is seen. */
 	if (u && (lru_gen_enabled() || READ_ONCE(u->own)))
 		nr = mcube_ubm_nr_held(lruvec);
-	/* MGLRU counts no pages of the two youngest generations. */
-	if (lru_gen_enabled() && __mcube_ubm_one_gen(lruvec, LRU_GEN_FILE))
-		nr += mcube_ubm_nr_rest(lruvec);
 	rcu_read_unlock();
 	return nr;
+}
+
+/* See mcube_ubm_to_scan(). */
+bool __mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
+{
+	bool one_gen = __mcube_ubm_one_gen(lruvec, LRU_GEN_FILE);
+
+	if (one_gen && !*nr)
+		*nr = mcube_ubm_nr_rest(lruvec);
+	*nr += __mcube_ubm_held_pages(lruvec);
+	return one_gen;
 }
 
 /* See mcube_ubm_decides(). */
@@ -240,7 +256,7 @@ void mcube_ubm_sync(struct mcube_ubm_lruvec *u)
 	u->held.clock = clock;
 }
 
-/* See mcube_ubm_stamp().  A lock per folio would be what CPUs that reclaim wait for. */
+/* See mcube_ubm_stamp().  Most folios take no lock here: CPUs that reclaim would wait for it. */
 unsigned long __mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio, unsigned long token,
 				bool again)
 {
@@ -273,46 +289,72 @@ unsigned long __mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio, unsi
 	return token;
 }
 
-/* See mcube_ubm_knows(). */
-bool __mcube_ubm_knows(struct lruvec *lruvec)
+/* A folio that left the classic lists comes back: as workingset_refault() does it. */
+static void back_on_lists(struct folio *folio, bool own, bool soon, bool recent, bool workingset)
 {
-	return rcu_access_pointer(lruvec->mcube_ubm);
-}
+	struct lruvec *lruvec = folio_lruvec(folio);
+	long nr = folio_nr_pages(folio);
 
-/* See mcube_ubm_back(). */
-void __mcube_ubm_back(struct lruvec *lruvec, struct folio *folio, unsigned long token,
-		      bool workingset)
-{
-	u32 stamp = token >> MCUBE_UBM_TOKEN_BITS, nr = folio_nr_pages(folio);
-	struct mcube_ubm_lruvec *u;
-	unsigned long flags;
-	bool soon = false;
-
-	rcu_read_lock();
-	u = rcu_dereference(lruvec->mcube_ubm);
-	if (u && READ_ONCE(u->own)) {
-		spin_lock_irqsave(&u->lock, flags);
-		mcube_ubm_sync(u);
-		/* The clock may have wrapped since, in the bits that the shadow has. */
-		stamp = u->held.clock -
-			((u->held.clock - stamp) & ((1U << MCUBE_UBM_CLOCK_BITS) - 1));
-		soon = mcube_ubm_held_back(&u->held, stamp, nr, mcube_ubm_nr_held(lruvec),
-					   mcube_ubm_nr_rest(lruvec));
-		spin_unlock_irqrestore(&u->lock, flags);
+	if (!own && recent) {
+		folio_set_active(folio);
+		workingset_age_nonresident(lruvec, nr);
 	}
-	rcu_read_unlock();
-	if (!soon)
-		return;
-	mcube_ubm_mark(folio, MCUBE_UBM_CANDIDATE);
-	mcube_ubm_count(MCUBE_UBM_BACK, nr);
-	/* MGLRU counts by itself, and takes PG_workingset for a reference. */
-	if (lru_gen_enabled())
-		return;
-	/* As workingset_refault() does for a folio that it activates. */
-	mod_lruvec_state(lruvec, WORKINGSET_ACTIVATE_FILE, nr);
-	if (workingset) {
+	if (soon || (!own && recent))
+		mod_lruvec_state(lruvec, WORKINGSET_ACTIVATE_FILE, nr);
+	if (workingset && (soon || recent)) {
 		folio_set_workingset(folio);
 		lru_note_cost_refault(folio);
 		mod_lruvec_state(lruvec, WORKINGSET_RESTORE_FILE, nr);
 	}
+}
+
+/**
+ * mcube_ubm_back() - a folio of a file comes back to a memory cgroup that it left
+ * @lruvec: the lists that it left, maybe on another node.
+ * @folio: the folio, on no list yet.
+ * @token: from its shadow.
+ * @workingset: from its shadow: it had been active.
+ * @recent: set to whether it left not long ago.
+ *
+ * On the classic lists all is done that workingset_refault() does for such a folio.
+ *
+ * Return: false if UBM does not know the lists; then @recent is as before.
+ */
+bool mcube_ubm_back(struct lruvec *lruvec, struct folio *folio, unsigned long token,
+		    bool workingset, bool *recent)
+{
+	u32 stamp = token >> MCUBE_UBM_TOKEN_BITS, nr = folio_nr_pages(folio), gap;
+	bool own, soon = false, generations = lru_gen_enabled();
+	unsigned long oldest = READ_ONCE(lruvec->lrugen.min_seq[LRU_GEN_FILE]);
+	struct mcube_ubm_lruvec *u;
+	unsigned long flags;
+
+	rcu_read_lock();
+	u = rcu_dereference(lruvec->mcube_ubm);
+	if (!u) {
+		rcu_read_unlock();
+		return false;
+	}
+	spin_lock_irqsave(&u->lock, flags);
+	mcube_ubm_sync(u);
+	/* The clock may have wrapped since, in the bits that the shadow has. */
+	gap = (u->held.clock - stamp) & ((1U << MCUBE_UBM_CLOCK_BITS) - 1);
+	own = u->own;
+	if (own)
+		soon = mcube_ubm_held_back(&u->held, u->held.clock - gap, nr,
+					   mcube_ubm_nr_held(lruvec), mcube_ubm_nr_rest(lruvec));
+	*recent = mcube_ubm_held_recent(&u->held, gap, workingset && !generations);
+	spin_unlock_irqrestore(&u->lock, flags);
+	rcu_read_unlock();
+	if (soon) {
+		mcube_ubm_mark(folio, MCUBE_UBM_CANDIDATE);
+		mcube_ubm_count(MCUBE_UBM_BACK, nr);
+	}
+	/* MGLRU counts by itself, and takes PG_workingset for a reference. */
+	if (generations)
+		*recent &= !(((token >> LRU_REFS_WIDTH) ^ oldest) &
+			     (MCUBE_UBM_TOKEN_MASK >> LRU_REFS_WIDTH));
+	else
+		back_on_lists(folio, own, soon, *recent, workingset);
+	return true;
 }

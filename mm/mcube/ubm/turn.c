@@ -34,7 +34,6 @@
  * mapped tails of held are isolated, looked at, and put back before the turn.
  */
 
-#include <linux/cgroup.h>
 #include <linux/list.h>
 #include <linux/memcontrol.h>
 #include <linux/minmax.h>
@@ -244,12 +243,13 @@ static u32 hold_rest(struct turn *t, u32 nr_rest)
 	return nr_rest;
 }
 
-static void give_up_tails(struct turn *t, u32 nr, u32 nr_rest)
+/* If reclaim is @urgent, used tails are given up too once enough of them went to the head. */
+static void give_up_tails(struct turn *t, u32 nr, u32 nr_rest, bool urgent)
 {
 	struct list_head *held = mcube_ubm_held_list(t->lruvec);
 	u32 given = 0;
 
-	while (given < nr && rotate(t, true) && !list_empty(held)) {
+	while (given < nr && (rotate(t, true) || urgent) && !list_empty(held)) {
 		struct folio *folio = lru_to_folio(held);
 
 		given += folio_nr_pages(folio);
@@ -272,14 +272,16 @@ static void own_turn(struct turn *t, bool urgent)
 	nr_held = mcube_ubm_nr_held(lruvec);
 	nr_rest = mcube_ubm_nr_rest(lruvec);
 	all = max(nr_held + nr_rest, 1U);
-	if (all > h->capacity + h->capacity / 4 || all < h->capacity - h->capacity / 4)
+	if (abs((s64)all - h->capacity) > h->capacity / 4)
 		mcube_ubm_held_resize(h, all);
 	nr = mcube_ubm_held_turn(h, nr_held, nr_rest, idle);
+	if (urgent)
+		h->may_hold = 0;
 	nr_rest = hold_rest(t, nr_rest);
 	/* Reclaim would find little if most of what it comes to is to be written first. */
 	if (urgent || t->dirty * 2 > SCAN - t->scan)
 		nr = max_t(u32, nr, SWAP_CLUSTER_MAX);
-	give_up_tails(t, nr, nr_rest);
+	give_up_tails(t, nr, nr_rest, urgent);
 	if (t->u->max_seq != lruvec->lrugen.max_seq) {
 		t->u->max_seq = lruvec->lrugen.max_seq;
 		t->u->aged = h->clock;
@@ -306,7 +308,8 @@ static void others_turn(struct turn *t, int priority)
 		if (mcube_ubm_mark_of(folio) != MCUBE_UBM_IS_HELD && !t->lruvec->lrugen.enabled)
 			break;
 		given += folio_nr_pages(folio);
-		if (!folio_test_referenced(folio) && !folio_mapped(folio)) {
+		/* Page tables are looked at before a folio is freed. */
+		if (!folio_test_referenced(folio)) {
 			give_up(t->lruvec, folio, false);
 			continue;
 		}
@@ -340,8 +343,9 @@ static void isolate_mapped(struct lruvec *lruvec, struct folio_batch *mapped)
 }
 
 /*
- * Put folios back to where they were.  The references stay, as the last reference cannot go under
- * lru_lock.  Return: a bit for each folio that was locked into memory meanwhile, and is on no list.
+ * Put folios back to the tail, in their order.  The references stay, as the last reference cannot
+ * go under lru_lock.  Return: a bit for each folio that was locked into memory meanwhile, and is
+ * on no list.
  */
 static unsigned long put_back(struct lruvec *lruvec, struct folio_batch *mapped)
 {
@@ -423,7 +427,6 @@ static void release_mapped(struct folio_batch *mapped, unsigned long unevictable
 static bool may_begin(struct lruvec *lruvec)
 {
 	return !locked(lruvec) && READ_ONCE(mcube_ubm_may_begin) &&
-	       !(lruvec_memcg(lruvec)->css.flags & CSS_DYING) &&
 	       lruvec->lrugen.enabled == lru_gen_enabled();
 }
 

@@ -76,12 +76,14 @@ OWN = {
 # Memory of guests that need more than 512M. Contiguous allocations need room for huge
 # pages of 1 GiB; hotplug needs blocks that can go offline; a hint needs free memory of
 # its color; spares are a share of memory; both halves of a device stay on one node; and
-# below 1G the free memory at the watermarks is less than a segment of each color.
+# below 1G the free memory at the watermarks is less than a segment of each color, and no
+# loop that is large to reclaim has room.
 MEMORY = {"1node-alloc_compaction-contiguous_*": "4G", "?node-alloc_toggle": "1G",
           "?node-alloc_hotplug": "1G", "?node-alloc_placement": "1G",
           "?node-alloc_pressure-spares_*": "2G", "?node-srm_folios-aged_cache_*": "1G",
           "?node-mcube_fuzz": "1G", "1node-srm_device*": "1G",
-          "2node-srm_device*": "2G", "?node-alloc_mobility": "2G"}
+          "2node-srm_device*": "2G", "?node-alloc_mobility": "2G",
+          "?node-ubm_loop": "1G"}
 # Only in ZONE_NORMAL does the page allocator look for a pageblock in all zones before it
 # takes a piece of one. Larger machines have that zone; here it takes a machine with little
 # memory below 4 GiB. The machine with two nodes does not have it, and tests the other path.

@@ -180,6 +180,22 @@ TEST(who_came_back_sooner_than_the_tail_is_held)
 }
 
 /* A large folio counts as its pages, also where a mark is for fewer pages than it has. */
+TEST(who_left_long_ago_does_not_wait_for_want_of_memory)
+{
+	begin(&a, 1000, 7);
+	EXPECT_TRUE(mcube_ubm_held_recent(&a.h, 0, false));
+	EXPECT_TRUE(mcube_ubm_held_recent(&a.h, 1000, false));
+	EXPECT_FALSE(mcube_ubm_held_recent(&a.h, 1001, false));
+	/* A page that was held left when its stamp was old. */
+	a.h.age = 500;
+	EXPECT_TRUE(mcube_ubm_held_recent(&a.h, 1500, true));
+	EXPECT_FALSE(mcube_ubm_held_recent(&a.h, 1501, true));
+	EXPECT_FALSE(mcube_ubm_held_recent(&a.h, 1001, false));
+	a.h.age = U32_MAX;
+	EXPECT_TRUE(mcube_ubm_held_recent(&a.h, 5000, true));
+	EXPECT_FALSE(mcube_ubm_held_recent(&a.h, 5001, true));
+}
+
 TEST(large_folios)
 {
 	struct mcube_ubm_held *h = &a.h;

@@ -221,10 +221,15 @@ TEST_F_TIMEOUT(ubm_life, many_cgroups_at_once, 300)
 		EXPECT_EQ(0, unlink(self->many[i]));
 		EXPECT_EQ(0, ubm_rmdir(path[i]));
 	}
-	/* A work item takes cgroups offline. */
-	while (live_lists() > 0 && mcube_now() < end)
+	/*
+	 * Their lists stay until the kernel frees them.  Blocks of ext4's own stay charged, and a
+	 * CPU keeps the cgroup that it charged last, even if it has no charge left over.
+	 */
+	while (live_lists() > sysconf(_SC_NPROCESSORS_ONLN) && mcube_now() < end) {
+		mcube_write("/proc/sys/vm/drop_caches", "3");
 		usleep(10000);
-	EXPECT_EQ(0, live_lists());
+	}
+	EXPECT_GE(sysconf(_SC_NPROCESSORS_ONLN), live_lists());
 }
 
 /* Lists become generations and the other way round while pages are held. */

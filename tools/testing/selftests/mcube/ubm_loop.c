@@ -11,9 +11,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kselftest_harness.h"
@@ -26,6 +28,8 @@
 #define SMALL_PAGES	15	/* less than a chunk */
 #define TINY_MIB	4L
 #define TINY_LOOP_MIB	5L
+#define LARGE_MIB	320L	/* more than urgent reclaim looks at */
+#define LARGE_LOOP_MIB	400L
 #define LEARN		4	/* passes in which UBM learns the loop */
 #define PASSES		4	/* passes that count */
 #define STREAM_TIMES	4	/* pages of the stream for a page of the loop */
@@ -461,6 +465,52 @@ TEST_F_TIMEOUT(ubm_loop, gives_way_to_memory_of_programs, 300)
 	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom_kill"));
 }
 
+static int loop_for_ever(void *arg)
+{
+	struct job *job = arg;
+	int ret;
+
+	do {
+		ret = ubm_read_once(job->stream, job->pages);
+		++*job->reads;
+	} while (!ret);
+	return ret;
+}
+
+static int grow(void *pages)
+{
+	return mcube_grow(*(size_t *)pages);
+}
+
+/*
+ * More is held, and used all the time, than reclaim looks at before it gives up.  The loop is a
+ * hole, which takes no time to read.
+ */
+TEST_F_TIMEOUT(ubm_loop, gives_way_where_much_is_held, 300)
+{
+	struct job job = { .stream = self->stream, .pages = UBM_PAGES(LARGE_LOOP_MIB) };
+	size_t pages = UBM_PAGES(LARGE_MIB) * 7 / 8;
+	long held = ubm_stat("held");
+	pid_t pid;
+
+	job.reads = mmap(NULL, PAGE_SIZE_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			 -1, 0);
+	ASSERT_NE(MAP_FAILED, job.reads);
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LARGE_MIB, 0));
+	ASSERT_EQ(0, close(open(self->stream, O_RDWR | O_CREAT, 0600)));
+	ASSERT_EQ(0, truncate(self->stream, job.pages * PAGE_SIZE_));
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	pid = ubm_start(UBM_CGROUP, loop_for_ever, &job);
+	ASSERT_LT(0, pid);
+	while (*(volatile long *)job.reads < LEARN && !waitpid(pid, NULL, WNOHANG))
+		usleep(10000);
+	EXPECT_LT(held, ubm_stat("held"));
+	EXPECT_EQ(0, ubm_run(UBM_CGROUP, grow, &pages));
+	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* Memory grows after the loop has ended; @reads gets the pages that reclaim scanned. */
 static int grow_after_loop(void *arg)
 {
@@ -487,11 +537,6 @@ TEST_F_TIMEOUT(ubm_loop, ends_when_nobody_reads, 300)
 	TH_LOG("%ld pages scanned to free %ld", scanned, UBM_PAGES(LIMIT_MIB) * 3 / 4);
 	EXPECT_LT(0, scanned);
 	EXPECT_GT(4 * (long)UBM_PAGES(LIMIT_MIB), scanned);
-}
-
-static int grow(void *pages)
-{
-	return mcube_grow(*(size_t *)pages);
 }
 
 /* The limit of a cgroup with children is theirs as well: its loop gives them room at once. */
