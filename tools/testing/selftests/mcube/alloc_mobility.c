@@ -31,6 +31,7 @@
 #include "mcube_lib.h"
 
 #define HIGH_FRACTION	"/proc/sys/vm/percpu_pagelist_high_fraction"
+#define PROACTIVENESS	"/proc/sys/vm/compaction_proactiveness"
 #define NODE0		MCUBE_NODES "/node0/vmstat"
 #define BLOCK		HUGE_PAGES	/* pages of a pageblock */
 #define BLOCK_ORDER	9
@@ -48,6 +49,7 @@ FIXTURE(alloc_mobility) {
 	uint64_t *pfn;
 	char *use;		/* of each pageblock: enum use */
 	long high_fraction;
+	long proactiveness;
 };
 
 /*
@@ -72,6 +74,7 @@ FIXTURE_SETUP(alloc_mobility)
 
 	mcube_save(&self->saved);
 	self->high_fraction = mcube_read_num(HIGH_FRACTION);
+	self->proactiveness = mcube_read_num(PROACTIVENESS);
 	if (why)
 		SKIP(return, "%s", why);
 	if (!mcube_exists(MCUBE_DISK))
@@ -83,6 +86,11 @@ FIXTURE_SETUP(alloc_mobility)
 	ASSERT_EQ(0, mcube_bind(0));
 	/* Few pages on per-CPU lists, where they cannot be counted by type. */
 	ASSERT_EQ(0, mcube_write(HIGH_FRACTION, "100000"));
+	/*
+	 * Pages of a device are not allocated as movable, but compaction migrates them, into
+	 * pieces of movable pageblocks.  It starts by itself now and then.
+	 */
+	ASSERT_EQ(0, mcube_write(PROACTIVENESS, "0"));
 }
 
 FIXTURE_TEARDOWN_PARENT(alloc_mobility)
@@ -90,6 +98,7 @@ FIXTURE_TEARDOWN_PARENT(alloc_mobility)
 	if (mcube_unusable())
 		return;
 	mcube_write_num(HIGH_FRACTION, self->high_fraction);
+	mcube_write_num(PROACTIVENESS, self->proactiveness);
 	EXPECT_EQ(0, other_cpus("1"));
 	EXPECT_EQ(0, mcube_off());
 	mcube_restore(&self->saved);
