@@ -24,8 +24,8 @@ struct mem_cgroup;
  *	clock of the lruvec | oldest generation | references
  *
  * The last two are the low bits of the token of MGLRU, which has them in the same place.  UBM's
- * clock starts at random: a shadow that the kernel's own time is in, or the clock of another lruvec,
- * is most probably taken for one of long ago.  cachestat(2) takes all of them for such.
+ * clock starts at random: a shadow that the kernel's own time is in, or the clock of another
+ * lruvec, is most probably taken for one of long ago.  cachestat(2) takes all of them for such.
  */
 #define MCUBE_UBM_TOKEN_BITS	6
 #define MCUBE_UBM_CLOCK_BITS	30
@@ -108,7 +108,7 @@ static inline unsigned long mcube_ubm_held_pages(struct lruvec *lruvec)
  * @nr: pages that MGLRU counts, 0 where it has to age first; held pages are added, and all others
  *      if reclaim gets on without aging.
  *
- * Return: mcube_ubm_one_gen() of files.
+ * Return: true if aging is to wait.
  */
 static inline bool mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
 {

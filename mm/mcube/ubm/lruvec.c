@@ -181,23 +181,15 @@ void mcube_ubm_free(struct mem_cgroup *memcg)
 }
 
 /*
- * See mcube_ubm_one_gen().  A short rest would be aged every few pages, which walks page tables,
- * and makes all anonymous pages look old.  So pages leave from the same generation, until as many
- * have left as without UBM from one aging to the next.
+ * A short rest would be aged every few pages, which walks page tables, and makes all anonymous
+ * pages look old.  So pages leave without aging, until as many have left as without UBM from one
+ * aging to the next.
  */
-bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type)
+static bool ages_later(struct lruvec *lruvec)
 {
-	struct lru_gen_folio *lrugen = &lruvec->lrugen;
-	unsigned long oldest = READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]);
 	struct mcube_ubm_lruvec *u;
 	bool yes = false;
-	long nr = 0;
-	int zone;
 
-	if (type != LRU_GEN_FILE || READ_ONCE(lrugen->max_seq) - oldest + 1 != MIN_NR_GENS)
-		return false;
-	for (zone = 0; zone < MAX_NR_ZONES; zone++)
-		nr += READ_ONCE(lrugen->nr_pages[lru_gen_from_seq(oldest)][LRU_GEN_FILE][zone]);
 	rcu_read_lock();
 	u = rcu_dereference(lruvec->mcube_ubm);
 	if (u)
@@ -205,7 +197,23 @@ bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type)
 		yes = data_race(u->own && mcube_ubm_held_small(&u->held) &&
 				atomic_read(&u->clock) - u->aged < u->held.capacity / 4);
 	rcu_read_unlock();
-	return yes && nr > 0;
+	return yes;
+}
+
+/* See mcube_ubm_one_gen(). */
+bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type)
+{
+	struct lru_gen_folio *lrugen = &lruvec->lrugen;
+	unsigned long oldest = READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]);
+	long nr = 0;
+	int zone;
+
+	if (type != LRU_GEN_FILE || READ_ONCE(lrugen->max_seq) - oldest + 1 != MIN_NR_GENS ||
+	    !ages_later(lruvec))
+		return false;
+	for (zone = 0; zone < MAX_NR_ZONES; zone++)
+		nr += READ_ONCE(lrugen->nr_pages[lru_gen_from_seq(oldest)][LRU_GEN_FILE][zone]);
+	return nr > 0;
 }
 
 /* See mcube_ubm_held_pages(). */
@@ -226,12 +234,15 @@ unsigned long __mcube_ubm_held_pages(struct lruvec *lruvec)
 /* See mcube_ubm_to_scan(). */
 bool __mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
 {
-	bool one_gen = __mcube_ubm_one_gen(lruvec, LRU_GEN_FILE);
+	struct lru_gen_folio *lrugen = &lruvec->lrugen;
+	bool later = ages_later(lruvec) &&
+		     (READ_ONCE(lrugen->max_seq) - READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]) >=
+		      MIN_NR_GENS || __mcube_ubm_one_gen(lruvec, LRU_GEN_FILE));
 
-	if (one_gen && !*nr)
+	if (later && !*nr)
 		*nr = mcube_ubm_nr_rest(lruvec);
 	*nr += __mcube_ubm_held_pages(lruvec);
-	return one_gen;
+	return later;
 }
 
 /* See mcube_ubm_decides(). */

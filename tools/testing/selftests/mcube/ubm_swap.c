@@ -23,7 +23,7 @@
 #define CHUNK		16
 #define LEARN		4	/* passes in which UBM learns the loop */
 #define PASSES		6	/* passes that count */
-#define SPARE		(UBM_PAGES(MEMORY_MIB) / 4)	/* by chance, in all passes together */
+#define SPARE		(UBM_PAGES(MEMORY_MIB) / 32)	/* by chance, in all passes together */
 
 FIXTURE(ubm_swap) {
 	struct ubm_setup setup;
