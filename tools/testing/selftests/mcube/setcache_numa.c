@@ -412,6 +412,8 @@ static int fill_node(int fd, int node, long pages)
 /*
  * One node is short of memory, and has more pages of the pool than pages of files.  The files
  * on another node, which are more than the pool, are of no use to it.
+ *
+ * MGLRU asks the shrinkers once for all that kswapd wants, which may be most of the files here.
  */
 TEST_F_TIMEOUT(setcache_numa, short_node_gets_its_own, 240)
 {
@@ -442,7 +444,7 @@ TEST_F_TIMEOUT(setcache_numa, short_node_gets_its_own, 240)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (mcube_write("/proc/self/oom_score_adj", "1000") || mcube_bind(node))
 			_exit(1);
-		while (setcache_stat("reclaimed") == before && files_on(node) > files / 2)
+		while (setcache_stat("reclaimed") == before && files_on(node) > files / 16)
 			if (mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
 				_exit(1);
@@ -451,6 +453,7 @@ TEST_F_TIMEOUT(setcache_numa, short_node_gets_its_own, 240)
 	EXPECT_EQ(hog, waitpid(hog, &status, 0));
 	EXPECT_EQ(0, status);
 	EXPECT_LT(before, setcache_stat("reclaimed"));
+	TH_LOG("%ld of %ld pages of files left", files_on(node), files);
 	close(fd);
 }
 
