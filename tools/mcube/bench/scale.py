@@ -13,6 +13,7 @@ tools/mcube/guest/lockload.c:
     remote-fault  touch anonymous memory, after the CPUs freed pages of each other
     remote-free   unmap anonymous memory that another CPU touched
     stream        read a file, all files together larger than memory (ext4)
+    files         open, read and close small files, again and again
 
 Each variant has machines of its own, with the same kernel:
 
@@ -20,6 +21,12 @@ Each variant has machines of its own, with the same kernel:
     store       the mcube allocator on
     srm         SRM-buffer on as well, vm_hop=0
     hop         SRM-buffer on as well, vm_hop=1: anonymous pages hop over the colors
+
+UBM decides about memory cgroups that reclaim. So for it the processes read in a memory cgroup
+that has half as much memory as one round of the files ("cgroup-stream", "cgroup-files"):
+
+    classic, mglru          UBM off, on the classic lists and on MGLRU
+    ubm, ubm-mglru          UBM on
 
 The kernel is build/lockstat, the patched kernel with LOCK_STAT. All figures are counts
 per 1000 pages, the median over rounds:
@@ -30,7 +37,8 @@ per 1000 pages, the median over rounds:
     acquired    acquisitions of the same locks as in "allocator", with or without a bounce
 
 Locks by which the processes keep in step (scheduler, futexes, timers) do not count.
-The ratios of the summary are those of "memory", of the worst variant. The ratios of
+Ratios are to stock, or to the same lists without UBM. Those of the summary are those of
+"memory", of the worst variant. The ratios of
 "allocator" are in the summary too; they say little where the page allocator takes
 zone->lock once for thousands of pages. --before FILE prints the figures of another
 commit beside, from its scale.json.
@@ -49,6 +57,8 @@ from mcube_cmd.term import print_table
 from qemu import Guest, image
 
 SRM = "/sys/kernel/mm/mcube/srm"
+UBM = "/sys/kernel/mm/mcube/ubm"
+LRU_GEN = "/sys/kernel/mm/lru_gen/enabled"
 ON = f"{lab.SET_MAP}echo 1 > {ALLOC}/enabled\n"
 VARIANTS = {
     "stock": "",
@@ -57,16 +67,27 @@ VARIANTS = {
     "hop": f"{ON}echo 1 > {SRM}/vm_hop\necho 1 > {SRM}/enabled\n",
 }
 PROGRAMS = ("local", "remote", "stream")
+CGROUP_VARIANTS = {
+    "classic": f"echo n > {LRU_GEN}\n",
+    "ubm": f"echo n > {LRU_GEN}\necho 1 > {UBM}/enabled\n",
+    "mglru": f"echo y > {LRU_GEN}\n",
+    "ubm-mglru": f"echo y > {LRU_GEN}\necho 1 > {UBM}/enabled\n",
+}
+CGROUP_PROGRAMS = ("stream", "files")
+# What a variant is compared with, if not with stock.
+BASES = {"ubm": "classic", "ubm-mglru": "mglru"}
 # Names of the classes of locks: the argument of spin_lock_init().
 ALLOCATOR = {"&zone->lock", "&pcp->lock", "&c[i].lock", "&mz->lock", "selector_lock",
              "request_lock"}
-MEMORY = ALLOCATOR | {"&lruvec->lru_lock", "&xa->xa_lock"}
+MEMORY = ALLOCATOR | {"&lruvec->lru_lock", "&xa->xa_lock", "&u->lock"}
 SUMS = {"memory": (MEMORY, 0), "allocator": (ALLOCATOR, 0), "acquired": (ALLOCATOR, 1)}
 # Key of the summary: limit, and the parts that the worst ratio is taken from.
 TARGETS = {
     "fault_bounces_vs_stock": (1.5, ("fault", "remote-fault")),
     "free_bounces_vs_stock": (1.5, ("free", "remote-free")),
     "stream_bounces_vs_stock": (2.0, ("stream",)),
+    "ubm_stream_bounces_vs_stock": (1.1, ("cgroup-stream",)),
+    "ubm_files_bounces_vs_stock": (1.1, ("cgroup-files",)),
 }
 
 
@@ -89,23 +110,34 @@ def counters(output):
     return rounds
 
 
+def in_cgroup(pages):
+    """Lines that put the shell into a memory cgroup of so many pages."""
+    return f"""cd /sys/fs/cgroup
+echo +memory > cgroup.subtree_control
+mkdir load
+echo {pages * 4}K > load/memory.max
+echo $$ > load/cgroup.procs
+"""
+
+
 def boot(variant, program, args):
     """Run lockload in a machine; returns ({part: rounds}, {counter of mcube: value})."""
     title = f"bench-scale-{variant}-{program}"
-    stream = program == "stream"
+    cgroup = variant in CGROUP_VARIANTS
+    pages = {"stream": args.stream_pages, "files": args.file_pages}.get(program, args.pages)
     disk = guests.disk(title)
     # On a busy host the interrupts by which the kernel tests the timer may come too late.
     guest = Guest(args.kernel or image("lockstat"), smp=args.cpus, multi=True, drives=[disk],
-                  mem=args.stream_mem if stream else args.mem,
+                  mem=args.stream_mem if program in CGROUP_PROGRAMS else args.mem,
                   append="nowatchdog no_timer_check")
     guest.root.file(lab.guest_tool("lockload"), "/guest/lockload")
     result = guest.run(f"""set -e
 mkdir /mnt
 mount -t ext4 -o noatime,noinit_itable,commit=300 /dev/vda /mnt
-{VARIANTS[variant]}
-/guest/lockload -n {args.stream_pages if stream else args.pages} -r {args.rounds} \
-    -s {args.step} {program} /mnt
-for d in alloc srm; do
+{(VARIANTS | CGROUP_VARIANTS)[variant]}
+{in_cgroup(pages * args.cpus // 2) if cgroup else ""}
+/guest/lockload -n {pages} -r {args.rounds} -s {args.step} {program} /mnt
+for d in alloc srm ubm; do
     grep . {ALLOC}/../$d/stats/* | sed "s|.*/|stat $d.|; s|:| |"
 done
 """, title, 1800)
@@ -116,6 +148,9 @@ done
     found = counters(result.output)
     if any(len(r) != args.rounds + 1 for r in found.values()) or not found:
         raise Failure(f"{title}: rounds are missing in the guest's output")
+    if cgroup and (variant in BASES) != (stats.get("ubm.lruvecs", 0) > 0):
+        raise Failure(f"{title}: UBM did not decide about the cgroup, or did while it was off",
+                      "see its counters in the guest's output")
     return found, stats
 
 
@@ -144,15 +179,18 @@ def measure(args, step):
     rows = []
     for variant in args.variants:
         step(variant)
-        for program in args.programs:
+        cgroup = variant in CGROUP_VARIANTS
+        for program in CGROUP_PROGRAMS if cgroup else PROGRAMS:
+            if program not in args.programs:
+                continue
             found, stats = boot(variant, program, args)
             for part, rounds in found.items():
-                name = f"remote-{part}" if program == "remote" else part
+                name = ("cgroup-" if cgroup else "remote-" if program == "remote" else "") + part
                 rows.append(row_of(variant, name, rounds, stats))
-    stock = {r["part"]: r for r in rows if r["variant"] == "stock"}
+    by_name = {(r["variant"], r["part"]): r for r in rows}
     for row in rows:
         for name in ("memory", "allocator"):
-            base = stock.get(row["part"], {}).get(name)
+            base = by_name.get((BASES.get(row["variant"], "stock"), row["part"]), {}).get(name)
             row[f"{name}_vs_stock"] = round(row[name] / base, 4) if base else None
     return rows
 
@@ -223,8 +261,12 @@ def arguments():
     parser.add_argument("--stream-mem", default="1G", help="memory of the guest, streams")
     parser.add_argument("--stream-pages", type=int, default=32768,
                         help="pages that a process reads in a round")
-    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
-    parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=PROGRAMS)
+    parser.add_argument("--file-pages", type=int, default=4096,
+                        help="pages of the small files that a process reads in a round")
+    every = list(VARIANTS | CGROUP_VARIANTS)
+    parser.add_argument("--variants", nargs="+", default=every, choices=every)
+    every = list(dict.fromkeys(PROGRAMS + CGROUP_PROGRAMS))
+    parser.add_argument("--programs", nargs="+", default=every, choices=every)
     parser.add_argument("--kernel", type=Path,
                         help="patched bzImage with LOCK_STAT (default: build/lockstat)")
     parser.add_argument("--before", type=Path, help="scale.json of another commit")
@@ -263,7 +305,7 @@ def run():
         "color_map": lab.COLOR_MAP, "bank_map": lab.BANK_MAP,
         "before": before.get("parameters", {}).get("commit", "none"),
         **{k: getattr(args, k) for k in ("cpus", "rounds", "pages", "step", "mem",
-                                         "stream_mem", "stream_pages")}},
+                                         "stream_mem", "stream_pages", "file_pages")}},
         rows, summary | {"where": where})
     print(f"\nwritten: {path}\n         {png}\n         {lab.RESULTS / 'report.md'}")
     lab.finish(path, steps, args)

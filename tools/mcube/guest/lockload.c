@@ -6,7 +6,7 @@
  * class of locks how often a lock was acquired by another CPU than the last
  * (acq-bounces in /proc/lock_stat):
  *
- *	lockload [-n PAGES] [-r ROUNDS] [-s STEP] local|remote|stream [FOLDER]
+ *	lockload [-n PAGES] [-r ROUNDS] [-s STEP] local|remote|stream|files [FOLDER]
  *
  *	local	Each process maps PAGES, touches each page ("fault") and unmaps
  *		the pages ("free").
@@ -17,12 +17,14 @@
  *		("stream"), from start to end.  The files are holes, so that no
  *		device has a part in the counts.  A round continues where the
  *		last round ended.
+ *	files	Each process opens, reads and closes small files in FOLDER ("files"),
+ *		with PAGES in all.  Each round reads the same files.
  *
  * The host may have fewer CPUs than the guest.  Then it runs some CPUs of the
  * guest for a while, and then others, and a lock that all CPUs share changes its
  * CPU more seldom than on hardware.  So the processes keep in step: each waits
  * for the others after STEP pages (frees and reads: after 32 pages, which are
- * freed or read at a time).
+ * freed or read at a time; small files: after each file).
  *
  * The program prints "part NAME ROUND PAGES" and the contents of /proc/lock_stat
  * after each part of a round; PAGES is the number of all processes together.
@@ -45,6 +47,7 @@
 
 #define PAGE		4096UL
 #define PIECE		32UL	/* pages of an munmap() or a read() */
+#define SMALL		4UL	/* pages of a small file */
 #define LOCK_STAT	"/proc/lock_stat"
 
 struct shared {
@@ -53,7 +56,7 @@ struct shared {
 };
 
 static const char usage[] =
-	"usage: lockload [-n PAGES] [-r ROUNDS] [-s STEP] local|remote|stream [FOLDER]\n";
+	"usage: lockload [-n PAGES] [-r ROUNDS] [-s STEP] local|remote|stream|files [FOLDER]\n";
 
 static unsigned long pages = 16384, rounds = 3, step = 4;
 static const char *folder = "/mnt";
@@ -135,28 +138,51 @@ static void stream(int fd)
 	stand_still(NULL);
 }
 
-static int open_hole(unsigned int cpu)
+static int open_hole(unsigned int cpu, unsigned long nr, unsigned long size, int flags)
 {
 	char path[4096];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/hole%u", folder, cpu);
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	if (fd < 0 || ftruncate(fd, (rounds + 1) * pages * PAGE))
+	snprintf(path, sizeof(path), "%s/hole%u-%lu", folder, cpu, nr);
+	fd = open(path, O_RDWR | flags, 0600);
+	if (fd < 0 || ((flags & O_CREAT) && ftruncate(fd, size * PAGE)))
 		die(path);
 	return fd;
 }
 
+static void small_files(unsigned int cpu)
+{
+	static char buf[SMALL * PAGE];
+	unsigned long i;
+	int fd;
+
+	stand_still(NULL);
+	for (i = 0; i < pages / SMALL; i++) {
+		keep_step();
+		fd = open_hole(cpu, i, SMALL, 0);
+		if (read(fd, buf, sizeof(buf)) != sizeof(buf))
+			die("read");
+		close(fd);
+	}
+	stand_still(NULL);
+}
+
 static void process(unsigned int cpu, char kind)
 {
-	int fd = kind == 's' ? open_hole(cpu) : -1;
 	unsigned long i;
+	int fd = -1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	move_to(cpu);
+	if (kind == 's')
+		fd = open_hole(cpu, 0, (rounds + 1) * pages, O_CREAT | O_TRUNC);
+	for (i = 0; kind == 'f' && i < pages / SMALL; i++)
+		close(open_hole(cpu, i, SMALL, O_CREAT | O_TRUNC));
 	for (i = 0; i <= rounds; i++) {
 		if (kind == 's')
 			stream(fd);
+		else if (kind == 'f')
+			small_files(cpu);
 		else
 			anonymous(cpu, kind == 'r');
 	}
@@ -212,7 +238,7 @@ int main(int argc, char **argv)
 	if (optind >= argc || argc - optind > 2 || !step || !pages || pages % PIECE)
 		goto usage;
 	kind = argv[optind][0];
-	if (!strchr("lrs", kind))
+	if (!strchr("lrsf", kind))
 		goto usage;
 	if (argc - optind == 2)
 		folder = argv[optind + 1];
@@ -240,6 +266,8 @@ int main(int argc, char **argv)
 	for (i = 0; i <= rounds; i++) {
 		if (kind == 's') {
 			watch("stream", i);
+		} else if (kind == 'f') {
+			watch("files", i);
 		} else {
 			watch("fault", i);
 			watch("free", i);
