@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * All hooks are behind a static key, and vanish with CONFIG_MCUBE_UBM=n.  No hook is in the way
- * of a page that is found in memory.
+ * The hooks of reclaim and of reads are behind a static key, and all vanish with
+ * CONFIG_MCUBE_UBM=n.  A page that is found in memory takes no lock and writes nothing.
  */
 #ifndef _LINUX_MCUBE_UBM_H
 #define _LINUX_MCUBE_UBM_H
@@ -24,8 +24,8 @@ struct mem_cgroup;
  *	clock of the lruvec | oldest generation | references
  *
  * The last two are the low bits of the token of MGLRU, which has them in the same place.  UBM's
- * clock starts at random: a shadow that the kernel's own time is in, or the clock of another
- * lruvec, is most probably taken for one of long ago.  cachestat(2) takes all of them for such.
+ * clock starts at random.  If the shadow has the kernel's own time, or the clock of another lruvec,
+ * the gap is most probably long.  cachestat(2) takes every such page for not recent.
  */
 #define MCUBE_UBM_TOKEN_BITS	6
 #define MCUBE_UBM_CLOCK_BITS	30
@@ -41,7 +41,7 @@ DECLARE_STATIC_KEY_FALSE(mcube_ubm_key);
 void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, int priority);
 bool __mcube_ubm_protects(struct lruvec *lruvec, struct folio *folio);
 bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type);
-bool __mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr);
+bool __mcube_ubm_to_scan(struct lruvec *lruvec, int priority, unsigned long *nr);
 unsigned long __mcube_ubm_held_pages(struct lruvec *lruvec);
 bool __mcube_ubm_decides(struct lruvec *lruvec, const struct mem_cgroup *target, int priority);
 unsigned long __mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio, unsigned long token,
@@ -56,6 +56,8 @@ void mcube_ubm_free(struct mem_cgroup *memcg);
  * @lruvec: the lists, not locked.
  * @target: memory cgroup whose limit is reclaimed for, NULL for all.
  * @priority: how urgent reclaim is, scan_control::priority.
+ *
+ * MGLRU may take anonymous pages then.
  */
 static inline void mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target,
 				  int priority)
@@ -105,14 +107,15 @@ static inline unsigned long mcube_ubm_held_pages(struct lruvec *lruvec)
 /**
  * mcube_ubm_to_scan() - MGLRU computes its share of the pages
  * @lruvec: the lists.
- * @nr: pages that MGLRU counts, 0 where it has to age first; held pages are added, and all others
- *      if reclaim gets on without aging.
+ * @priority: how urgent reclaim is.
+ * @nr: pages that MGLRU counts, 0 if it must age first.  UBM adds held pages, and all others of
+ *      files if aging waits.
  *
  * Return: true if aging is to wait.
  */
-static inline bool mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
+static inline bool mcube_ubm_to_scan(struct lruvec *lruvec, int priority, unsigned long *nr)
 {
-	return static_branch_unlikely(&mcube_ubm_key) && __mcube_ubm_to_scan(lruvec, nr);
+	return static_branch_unlikely(&mcube_ubm_key) && __mcube_ubm_to_scan(lruvec, priority, nr);
 }
 
 /**
@@ -203,7 +206,7 @@ static inline unsigned long mcube_ubm_held_pages(struct lruvec *lruvec)
 	return 0;
 }
 
-static inline bool mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
+static inline bool mcube_ubm_to_scan(struct lruvec *lruvec, int priority, unsigned long *nr)
 {
 	return false;
 }

@@ -50,7 +50,6 @@ int mcube_ubm_enable(bool on)
 	if (ret)
 		return ret;
 	if (on && !mcube_ubm_enabled()) {
-		/* A memory cgroup that goes offline has to find the hook first. */
 		static_branch_enable(&mcube_ubm_key);
 		WRITE_ONCE(mcube_ubm_may_begin, true);
 	} else if (!on && mcube_ubm_enabled()) {

@@ -16,7 +16,7 @@
  *
  * The rule is that of LIRS (Jiang and Zhang, SIGMETRICS 2002), which calls held LIR and the
  * rest HIR, but it works on what reclaim sees: bits that say that a page was used, and the
- * shadow of a page that left.  A hit costs nothing.
+ * shadow of a page that left.  A hit takes no lock.
  *
  * Let the clock count pages that left.
  *
@@ -55,8 +55,8 @@
  * 6. Pages that are read ahead lie in the rest until their reader comes.  If pages reach the end
  *    of the rest before they are used, the rest is to have more pages, an eighth at most.
  *
- * 7. All held pages are given up if no program has used one of them for three times as many
- *    clocks as both lists have pages.
+ * 7. If held has more than an eighth of the pages, and no program has used one of them for three
+ *    times as many clocks as both lists have pages, all are given up.
  *
  * All numbers are integers.  Nothing here locks: the caller holds the lock of the lists.
  */
@@ -74,7 +74,7 @@
 /* Worth of a slot, in 2^-24 hits; one of more than 64 hits is of few pages that stay anyway. */
 #define MOST_WORTH	(64ULL << 24)
 /* A clock of no page: older than all. */
-#define AGES		(U32_MAX / 4)
+#define AGES		(U32_MAX / 8)
 /* An evaluation per 1/16 of the pages; sums fade by 1/16 at each. */
 #define FADE		16
 /* Held pages of which nothing is known, as if so many had been kept. */

@@ -16,7 +16,7 @@
 #define MCUBE_UBM_HELD_BINS	64U
 
 /**
- * struct mcube_ubm_held - decisions about the pages of one lruvec, some 1.8 KiB
+ * struct mcube_ubm_held - decisions about the pages of one lruvec, some 1.7 KiB
  * @capacity: pages that both lists may have.
  * @batch: pages that reclaim wants at a time.
  * @floor: the rest never gets fewer pages than this.

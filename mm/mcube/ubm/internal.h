@@ -56,9 +56,8 @@ unsigned long mcube_ubm_stat(enum mcube_ubm_stat stat);
 /**
  * struct mcube_ubm_lruvec - what UBM knows of one lruvec
  * @held: the decisions, whose clock is that of the last turn or the last folio that came back.
- * @max_seq: youngest generation at the last turn, and the clock when it became that: under
- *           lru_lock.
- * @aged: see @max_seq.
+ * @max_seq: youngest generation at the last turn: under lru_lock.
+ * @aged: the clock when a turn saw @max_seq change: under lru_lock.
  * @looked: the clock when page tables were looked at last: under lru_lock.
  * @own: the last reclaim was for the limit of this memory cgroup; written under lru_lock.  If
  *       not, nothing but the clock goes on.

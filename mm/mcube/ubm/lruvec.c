@@ -46,40 +46,6 @@
 bool mcube_ubm_may_begin;
 
 /**
- * mcube_ubm_is_own() - does a memory cgroup reclaim for itself alone?
- * @lruvec: its lists.
- * @target: memory cgroup whose limit is reclaimed for, NULL for all.
- *
- * Return: true if UBM may hold pages.
- */
-bool mcube_ubm_is_own(struct lruvec *lruvec, const struct mem_cgroup *target)
-{
-	struct mem_cgroup *memcg = lruvec_memcg(lruvec);
-
-	return memcg && (target == memcg || (!target && mem_cgroup_is_root(memcg))) &&
-	       list_empty(&memcg->css.children);
-}
-
-/**
- * mcube_ubm_is_urgent() - are held pages to be given up?
- * @lruvec: the lists.
- * @priority: how urgent reclaim is.
- *
- * At a priority reclaim looks at 1 / 2^priority of the pages.  It is urgent if 16 batches of pages
- * did not give it what it needs: twice or four times a batch is usual where mapped pages were used,
- * which reclaim does not free at first.  Below LEAST pages no priority looks at as many.
- *
- * Return: true if reclaim frees too little, or there are too few pages.
- */
-bool mcube_ubm_is_urgent(struct lruvec *lruvec, int priority)
-{
-	u32 all = mcube_ubm_nr_held(lruvec) + mcube_ubm_nr_rest(lruvec);
-
-	return all < LEAST ||
-	       (priority < NOT_URGENT && all >> (priority + 4) >= SWAP_CLUSTER_MAX);
-}
-
-/**
  * mcube_ubm_nr_held() - pages on the active list of files
  * @lruvec: the lists.
  *
@@ -112,6 +78,48 @@ u32 mcube_ubm_nr_rest(struct lruvec *lruvec)
 			nr += READ_ONCE(lruvec->lrugen.nr_pages[gen][LRU_GEN_FILE][zone]);
 	}
 	return clamp(nr, 0L, (long)S32_MAX);
+}
+
+static u32 nr_files(struct lruvec *lruvec)
+{
+	return mcube_ubm_nr_held(lruvec) + mcube_ubm_nr_rest(lruvec);
+}
+
+/**
+ * mcube_ubm_is_own() - does a memory cgroup reclaim for itself alone?
+ * @lruvec: its lists.
+ * @target: memory cgroup whose limit is reclaimed for, NULL for all.
+ *
+ * Below LEAST pages nothing is held, and the classic lists are to have their active part.
+ *
+ * Return: true if UBM may hold pages.
+ */
+bool mcube_ubm_is_own(struct lruvec *lruvec, const struct mem_cgroup *target)
+{
+	struct mem_cgroup *memcg = lruvec_memcg(lruvec);
+
+	return memcg && (target == memcg || (!target && mem_cgroup_is_root(memcg))) &&
+	       list_empty(&memcg->css.children) &&
+	       (lru_gen_enabled() || nr_files(lruvec) >= LEAST);
+}
+
+/**
+ * mcube_ubm_is_urgent() - are held pages to be given up?
+ * @lruvec: the lists.
+ * @priority: how urgent reclaim is.
+ *
+ * At priority p reclaim scans 1 / 2^p of the pages.  It is urgent if it has scanned 16 batches and
+ * still needs more.  Two to four batches are usual where mapped pages were used.  No priority
+ * scans as many of less than LEAST pages.
+ *
+ * Return: true if reclaim frees too little, or there are too few pages.
+ */
+bool mcube_ubm_is_urgent(struct lruvec *lruvec, int priority)
+{
+	u32 nr = nr_files(lruvec);
+
+	return nr < LEAST ||
+	       (priority < NOT_URGENT && nr >> (priority + 4) >= SWAP_CLUSTER_MAX);
 }
 
 /**
@@ -181,9 +189,9 @@ void mcube_ubm_free(struct mem_cgroup *memcg)
 }
 
 /*
- * A short rest would be aged every few pages, which walks page tables, and makes all anonymous
- * pages look old.  So pages leave without aging, until as many have left as without UBM from one
- * aging to the next.
+ * If the rest is short, MGLRU would age every few pages: that walks page tables, and makes
+ * anonymous pages look old.  So aging waits until as many pages have left since the last aging as
+ * without UBM.
  */
 static bool ages_later(struct lruvec *lruvec)
 {
@@ -231,17 +239,25 @@ unsigned long __mcube_ubm_held_pages(struct lruvec *lruvec)
 	return nr;
 }
 
-/* See mcube_ubm_to_scan(). */
-bool __mcube_ubm_to_scan(struct lruvec *lruvec, unsigned long *nr)
+/*
+ * See mcube_ubm_to_scan().  Files may have a third generation without folios, until anonymous
+ * folios have left that generation: then reclaim looks at these once more, which rescues what was
+ * used.  If reclaim is urgent, it gets held folios without aging, as long as there are any.
+ */
+bool __mcube_ubm_to_scan(struct lruvec *lruvec, int priority, unsigned long *nr)
 {
 	struct lru_gen_folio *lrugen = &lruvec->lrugen;
+	unsigned long oldest = READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]);
+	bool more = READ_ONCE(lrugen->max_seq) - oldest >= MIN_NR_GENS;
 	bool later = ages_later(lruvec) &&
-		     (READ_ONCE(lrugen->max_seq) - READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]) >=
-		      MIN_NR_GENS || __mcube_ubm_one_gen(lruvec, LRU_GEN_FILE));
+		     (mcube_ubm_nr_held(lruvec) || !mcube_ubm_is_urgent(lruvec, priority)) &&
+		     (more || __mcube_ubm_one_gen(lruvec, LRU_GEN_FILE));
 
 	if (later && !*nr)
 		*nr = mcube_ubm_nr_rest(lruvec);
-	*nr += __mcube_ubm_held_pages(lruvec);
+	/* 0 of two generations makes reclaim age, in a memory cgroup that was removed too. */
+	if (*nr || more)
+		*nr += __mcube_ubm_held_pages(lruvec);
 	return later;
 }
 

@@ -26,9 +26,9 @@
  *			ahead for nothing, and those of POSIX_FADV_NOREUSE, are not
  *	AGAIN		was activated since it came
  *
- * MGLRU never makes the state of a candidate, references without PG_workingset.  All other marks
- * are on the classic lists.  A mark that is wrong, as the kernel changed the lists, costs a
- * decision about one folio.
+ * MGLRU never makes the state of a candidate, references without PG_workingset.  It clears the mark
+ * of a folio that comes back by a fault.  AGAIN is on the classic lists alone.  A mark that is
+ * wrong, as the kernel changed the lists, costs a decision about one folio.
  *
  * Whether a mapped folio was used stands in page tables, which cannot be read under lru_lock.  So
  * mapped tails of held are isolated, looked at, and put back before the turn.
@@ -57,7 +57,7 @@
 /* Mapped tails of held that one turn looks up in page tables; a folio batch has room for more. */
 #define MAPPED	16
 /* Folios that one turn gives back while interrupts are off. */
-#define MOST	1024
+#define MOST	LOOK
 
 static struct mcube_ubm_lruvec *locked(struct lruvec *lruvec)
 {
@@ -83,8 +83,8 @@ static void hold(struct lruvec *lruvec, struct mcube_ubm_lruvec *u, struct folio
 }
 
 /*
- * Give a held folio up, not used: to where reclaim looks @first, or to the rest.  Reclaim marks a
- * folio that was active likewise: if it comes back soon, programs wait for memory.
+ * Give a held folio up, not used: to where reclaim looks @first, or to the rest.  Reclaim sets
+ * PG_workingset when it deactivates a folio, and so does this.
  */
 static void give_up(struct lruvec *lruvec, struct folio *folio, bool first)
 {
@@ -281,7 +281,8 @@ static void own_turn(struct turn *t, bool urgent)
 	/* Reclaim would find little if most of what it comes to is to be written first. */
 	if (urgent || t->dirty * 2 > SCAN - t->scan)
 		nr = max_t(u32, nr, SWAP_CLUSTER_MAX);
-	give_up_tails(t, nr, nr_rest, urgent);
+	/* Not what this turn has pushed: it is used, and its age is not that of the tail. */
+	give_up_tails(t, min(nr, nr_held), nr_rest, urgent);
 	if (t->u->max_seq != lruvec->lrugen.max_seq) {
 		t->u->max_seq = lruvec->lrugen.max_seq;
 		t->u->aged = h->clock;
@@ -292,9 +293,9 @@ static void own_turn(struct turn *t, bool urgent)
 }
 
 /*
- * Reclaim for others.  Held folios are not seen by MGLRU, and make the classic
- * lists look as if too many folios were active, of other memory cgroups too.  So a turn gives some
- * of them back, and all when nothing else is left.
+ * Reclaim for another target.  MGLRU does not scan held folios, and the classic lists would look
+ * too active, those of other memory cgroups too.  So each turn gives some held folios back, and all
+ * of them go when nothing else is left.
  */
 static void others_turn(struct turn *t, int priority)
 {
@@ -343,9 +344,8 @@ static void isolate_mapped(struct lruvec *lruvec, struct folio_batch *mapped)
 }
 
 /*
- * Put folios back to the tail, in their order.  The references stay, as the last reference cannot
- * go under lru_lock.  Return: a bit for each folio that was locked into memory meanwhile, and is
- * on no list.
+ * Put the folios back at the tail, in order.  Keep the references: the last put would take
+ * lru_lock.  Return: a bit for each folio that was mlocked meanwhile, and is on no list.
  */
 static unsigned long put_back(struct lruvec *lruvec, struct folio_batch *mapped)
 {
@@ -374,8 +374,8 @@ static unsigned long put_back(struct lruvec *lruvec, struct folio_batch *mapped)
 }
 
 /*
- * Note which mapped tails of held were used; lru_lock is dropped for it.  That is dear, and of
- * use if tails are given up.  Else it is done once for each mark of the clock, so that the age of
+ * Find which mapped tails of held were used.  This drops lru_lock and reads page tables, so it is
+ * done only if tails are to be given up, or once for each mark of the clock, so that the age of
  * the tail is right.  Return: put_back().
  */
 static unsigned long look_at_mapped(struct lruvec *lruvec, struct folio_batch *mapped)

@@ -2,7 +2,7 @@
 """Scene of UBM: a search over a tree that is a little larger than its memory cgroup.
 
 A tree is searched from its first file to its last, again and again. Each page leaves the
-page cache shortly before it is needed again. UBM sees the loop, and holds a part of it.
+page cache shortly before it is needed again. UBM holds a part of the tree.
 """
 
 import guests

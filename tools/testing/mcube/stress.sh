@@ -182,16 +182,13 @@ loop_rocs()
 	rocs_unload
 }
 
-# The file does not fit in the cgroup, so each round makes a domain, if UBM is on.
+# The file does not fit in the cgroup, so UBM decides about the cgroup's lists in each round.
 loop_ubm()
 {
 	[ -e $UBM/enabled ] || return
 	dd if=/dev/zero of="$DISK/mcube-ubm" bs=1M count=12 2>/dev/null
 	while running; do
 		put "$(pick 0 1 1)" $UBM/enabled
-		put "$(pick histogram belady)" $UBM/mg_model
-		put "$(pick 1 8 64)" $UBM/min_run
-		put "$(pick 0 1)" $UBM/guard
 		mkdir $CG/mcube-ubm && echo >> "$WORK/count.ubm"
 		put 8M $CG/mcube-ubm/memory.max
 		sh -c "echo 0 > $CG/mcube-ubm/cgroup.procs
@@ -613,7 +610,7 @@ for c in memory given-up cpu memcg cpuset faults soft rocs rocs-unloaded ubm set
 done
 [ -e "$WORK/rocs-moved" ] && note "rocs/stats/moved_in: $(awk '{ n += $1 }
 	END { print n }' "$WORK/rocs-moved")"
-[ ! -e $UBM ] || for f in domains noted held proposed guarded; do
+[ ! -e $UBM ] || for f in held given back lruvecs no_memory; do
 	note "ubm/stats/$f: $(cat $UBM/stats/$f)"
 done
 for f in taken released broken_up served colored fallback uncovered; do

@@ -61,7 +61,7 @@ class DoorsTest(unittest.TestCase):
         self.forbidden(("mm/mcube/map/core.c", '"../alloc/policy.h"', "may not see room 'alloc'"),
                        ("mm/mcube/alloc/pcp.c", '"../srm/internal.h"', "may not see room 'srm'"),
                        ("mm/mcube/alloc/pcp.c", "<linux/mcube_srm.h>", "may not see room 'srm'"),
-                       ("mm/mcube/ubm/memcg.c", '"../alloc/policy.h"', "may not see"),
+                       ("mm/mcube/ubm/lruvec.c", '"../alloc/policy.h"', "may not see"),
                        ("drivers/mcube/sim/pmu.c", "<linux/mcube_alloc.h>", "may not see"),
                        ("drivers/mcube/probe/probe.c", '"../../../mm/mcube/alloc/policy.h"',
                         "may not see"))
@@ -82,7 +82,7 @@ class DoorsTest(unittest.TestCase):
     def test_include_path(self):
         """-I in a Makefile opens no door."""
         self.forbidden(("mm/mcube/srm/place.c", '"alloc/internal.h"', "private to room"),
-                       ("mm/mcube/ubm/memcg.c", "<mcube/alloc/policy.h>", "may not see"))
+                       ("mm/mcube/ubm/lruvec.c", "<mcube/alloc/policy.h>", "may not see"))
 
     def test_hooks(self):
         """A header of hooks may include what its room may see."""

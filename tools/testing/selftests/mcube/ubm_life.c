@@ -291,7 +291,11 @@ TEST_F_TIMEOUT(ubm_life, limit_changes, 300)
 	} while (cached < (long)UBM_PAGES(GROWN_MIB) * 3 / 4 && mcube_now() < end);
 	EXPECT_LE((long)UBM_PAGES(GROWN_MIB) * 3 / 4, cached);
 	EXPECT_EQ(0, mcube_write_num(UBM_CGROUP "/memory.max", LIMIT_MIB << 20));
+	/* While it reads, pages that leave and pages that come are counted both. */
+	kill(pid, SIGSTOP);
+	EXPECT_EQ(pid, waitpid(pid, NULL, WUNTRACED));
 	EXPECT_GE((long)UBM_PAGES(LIMIT_MIB), ubm_cached(file, 0, e.pages));
+	kill(pid, SIGCONT);
 	EXPECT_EQ(0, ubm_event(UBM_CGROUP, "memory.events", "oom_kill"));
 	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 	stop(pid);
@@ -336,7 +340,7 @@ TEST_F_TIMEOUT(ubm_life, nothing_for_others, 300)
 	EXPECT_EQ(0, ubm_rmdir(INNER));
 }
 
-/* A file system goes while UBM knows its files. */
+/* A file system goes while pages of its files are held. */
 TEST_F_TIMEOUT(ubm_life, unmount_after_reading, 600)
 {
 	bool mounted = false;
@@ -376,6 +380,26 @@ TEST_F_TIMEOUT(ubm_life, pages_outlive_their_cgroup, 300)
 	ASSERT_EQ(0, ubm_rmdir(UBM_CGROUP));
 	EXPECT_EQ(0, ubm_run(UBM_BESIDE, read_twice, self->file));
 	EXPECT_EQ(0, mcube_write("/proc/sys/vm/drop_caches", "3"));
+}
+
+/* A cgroup goes while pages are held.  Reclaim for its parent gets them, as soon as other pages. */
+TEST_F_TIMEOUT(ubm_life, reclaim_gets_what_a_removed_cgroup_held, 300)
+{
+	char amount[32];
+	int i;
+
+	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, 0, 0));
+	ASSERT_EQ(0, mcube_write(UBM_CGROUP "/cgroup.subtree_control", "+memory"));
+	ASSERT_EQ(0, ubm_cgroup(INNER, LIMIT_MIB, 0));
+	for (i = 0; i < 6; i++)
+		ASSERT_EQ(0, ubm_run(INNER, read_twice, self->file));
+	ASSERT_LT(UBM_PAGES(LIMIT_MIB) / 2, ubm_event(INNER, "memory.stat", "active_file") / 4096);
+	ASSERT_EQ(0, ubm_rmdir(INNER));
+	ASSERT_LT(UBM_PAGES(LIMIT_MIB) / 2, ubm_cached(self->file, 0, UBM_PAGES(FILE_MIB)));
+	snprintf(amount, sizeof(amount), "%ldM", LIMIT_MIB / 2);
+	EXPECT_EQ(0, mcube_write(UBM_CGROUP "/memory.reclaim", amount));
+	EXPECT_GE(UBM_PAGES(LIMIT_MIB) * 5 / 8, ubm_cached(self->file, 0, UBM_PAGES(FILE_MIB)));
 }
 
 TEST_HARNESS_MAIN
