@@ -86,6 +86,7 @@ enum mcube_ubm_mark {
 	MCUBE_UBM_CANDIDATE,
 	MCUBE_UBM_AGAIN,
 	MCUBE_UBM_IS_HELD,
+	MCUBE_UBM_UNUSED = MCUBE_UBM_IS_HELD,
 };
 
 static inline void mcube_ubm_mark(struct folio *folio, enum mcube_ubm_mark mark)

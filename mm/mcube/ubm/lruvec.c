@@ -308,6 +308,8 @@ unsigned long __mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio, unsi
 			clock = mcube_ubm_held_stamp(&u->held, clock, nr);
 			spin_unlock(&u->lock);
 		}
+		if (!lru_gen_enabled() && mcube_ubm_mark_of(folio) == MCUBE_UBM_UNUSED)
+			clock -= 1U << (MCUBE_UBM_CLOCK_BITS - 1);
 		clock &= (1U << MCUBE_UBM_CLOCK_BITS) - 1;
 		token = (unsigned long)clock << MCUBE_UBM_TOKEN_BITS |
 			(token & MCUBE_UBM_TOKEN_MASK);

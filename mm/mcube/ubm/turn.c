@@ -22,6 +22,10 @@
  * Two bits of a folio that MGLRU counts references with are marks:
  *
  *	HELD		was pushed to held.  Other folios of an active list were activated
+ *	UNUSED		the same mark near the end of the rest: not used since it came.  Gaps
+ *			between uses are what counts, and readahead brings the same folios in
+ *			again and again for nothing.  So the stamp of such a folio is one of
+ *			long ago.  Not with MGLRU, which clears the mark when it isolates
  *	CANDIDATE	came back soon, and shall be held if it is used: folios that were read
  *			ahead for nothing, and those of POSIX_FADV_NOREUSE, are not
  *	AGAIN		was activated since it came
@@ -209,8 +213,11 @@ static bool is_wanted(struct turn *t, struct folio *folio, u32 nr_rest)
 			used = true;
 		}
 	}
-	if (!used)
+	if (!used) {
 		mcube_ubm_held_unused(t->h, nr);
+		if (!generations)
+			mcube_ubm_mark(folio, MCUBE_UBM_UNUSED);
+	}
 	return used && mcube_ubm_held_takes(t->h, nr, nr_rest, again);
 }
 
