@@ -22,7 +22,6 @@ static DEFINE_MUTEX(switch_lock);
 static void forget_all(void)
 {
 	struct mem_cgroup *memcg = mem_cgroup_iter(NULL, NULL, NULL);
-
 	int nid;
 
 	for (; memcg; memcg = mem_cgroup_iter(NULL, memcg, NULL)) {

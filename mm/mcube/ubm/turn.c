@@ -300,9 +300,10 @@ static void own_turn(struct turn *t, bool urgent)
 }
 
 /*
- * Reclaim for another target.  MGLRU does not scan held folios, and the classic lists would look
- * too active, those of other memory cgroups too.  So each turn gives some held folios back, and all
- * of them go when nothing else is left.
+ * Reclaim works for another target.  MGLRU does not scan held folios.  On the classic lists,
+ * reclaim takes held folios for active ones, and judges by them the lists of other memory cgroups
+ * as well.  So each turn gives some held folios back, and gives all of them back when nothing else
+ * is left.
  */
 static void others_turn(struct turn *t, int priority)
 {

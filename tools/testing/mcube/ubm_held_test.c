@@ -179,7 +179,6 @@ TEST(who_came_back_sooner_than_the_tail_is_held)
 	EXPECT_EQ(left(h, 1), h->clock);
 }
 
-/* A large folio counts as its pages, also where a mark is for fewer pages than it has. */
 TEST(who_left_long_ago_does_not_wait_for_want_of_memory)
 {
 	begin(&a, 1000, 7);
@@ -196,6 +195,7 @@ TEST(who_left_long_ago_does_not_wait_for_want_of_memory)
 	EXPECT_FALSE(mcube_ubm_held_recent(&a.h, 5001, true));
 }
 
+/* A large folio counts as its pages, also where a mark is for fewer pages than it has. */
 TEST(large_folios)
 {
 	struct mcube_ubm_held *h = &a.h;

@@ -175,23 +175,8 @@ TEST_F_TIMEOUT(ubm_life, toggling_and_short_lived_cgroups, 600)
 	EXPECT_LT(before, ubm_stat("lruvecs"));
 }
 
-/* Lists that UBM decides about, by debugfs: lines but the first. */
-static int live_lists(void)
-{
-	FILE *f = fopen(UBM_DEBUGFS "/lruvecs", "re");
-	char line[1024];
-	int nr = -1;
-
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f))
-		nr++;
-	fclose(f);
-	return nr;
-}
-
-/* Cgroups that these lists belong to, which have one on each node. */
-static int live_cgroups(void)
+/* Count the lists that UBM decides about, by debugfs, and the cgroups that have these lists. */
+static int count_lists(int *cgroups)
 {
 	FILE *f = fopen(UBM_DEBUGFS "/lruvecs", "re");
 	unsigned long id, before = 0;
@@ -200,13 +185,31 @@ static int live_cgroups(void)
 
 	if (!f)
 		return -errno;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lu", &id) == 1 && id != before) {
-			before = id;
-			nr++;
-		}
+	*cgroups = 0;
+	while (fgets(line, sizeof(line), f)) {
+		/* The first line names the columns. */
+		if (sscanf(line, "%lu", &id) != 1)
+			continue;
+		*cgroups += id != before;
+		before = id;
+		nr++;
+	}
 	fclose(f);
 	return nr;
+}
+
+static int live_lists(void)
+{
+	int cgroups;
+
+	return count_lists(&cgroups);
+}
+
+static int live_cgroups(void)
+{
+	int cgroups, nr = count_lists(&cgroups);
+
+	return nr < 0 ? nr : cgroups;
 }
 
 /* Many cgroups reclaim at the same time; when they are gone, nothing is left. */

@@ -497,8 +497,7 @@ TEST_F_TIMEOUT(ubm_loop, gives_way_where_much_is_held, 300)
 			 -1, 0);
 	ASSERT_NE(MAP_FAILED, job.reads);
 	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LARGE_MIB, 0));
-	ASSERT_EQ(0, close(open(self->stream, O_RDWR | O_CREAT, 0600)));
-	ASSERT_EQ(0, truncate(self->stream, job.pages * PAGE_SIZE_));
+	ASSERT_EQ(0, mcube_make_hole(self->stream, job.pages));
 	ASSERT_EQ(0, mcube_write(MCUBE_UBM "enabled", "1"));
 	pid = ubm_start(UBM_CGROUP, loop_for_ever, &job);
 	ASSERT_LT(0, pid);
