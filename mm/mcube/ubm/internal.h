@@ -61,6 +61,7 @@ unsigned long mcube_ubm_stat(enum mcube_ubm_stat stat);
  * @looked: the clock when page tables were looked at last: under lru_lock.
  * @own: the last reclaim was for the limit of this memory cgroup; written under lru_lock.  If
  *       not, nothing but the clock goes on.
+ * @gave: the last turn gave held folios to the oldest generation; written under lru_lock.
  * @rcu: frees it.
  * @lock: protects @held.  Taken within lru_lock and within the lock of a page cache, for
  *        bounded work.
@@ -73,6 +74,7 @@ struct mcube_ubm_lruvec {
 	u32 aged;
 	u32 looked;
 	bool own;
+	bool gave;
 	struct rcu_head rcu;
 	spinlock_t lock; /* of @held */
 
@@ -85,6 +87,7 @@ enum mcube_ubm_mark {
 	MCUBE_UBM_NO_MARK,
 	MCUBE_UBM_CANDIDATE,
 	MCUBE_UBM_AGAIN,
+	MCUBE_UBM_USED = MCUBE_UBM_AGAIN,
 	MCUBE_UBM_IS_HELD,
 	MCUBE_UBM_UNUSED = MCUBE_UBM_IS_HELD,
 };

@@ -193,35 +193,45 @@ void mcube_ubm_free(struct mem_cgroup *memcg)
  * anonymous pages look old.  So aging waits until as many pages have left since the last aging as
  * without UBM.
  */
-static bool ages_later(struct lruvec *lruvec)
+static bool ages_later(struct mcube_ubm_lruvec *u)
 {
-	struct mcube_ubm_lruvec *u;
-	bool yes = false;
+	/* A wrong answer now and then costs an aging. */
+	return data_race(mcube_ubm_held_small(&u->held) &&
+			 atomic_read(&u->clock) - u->aged < u->held.capacity / 4);
+}
 
-	rcu_read_lock();
-	u = rcu_dereference(lruvec->mcube_ubm);
-	if (u)
-		/* A wrong answer now and then costs an aging. */
-		yes = data_race(u->own && mcube_ubm_held_small(&u->held) &&
-				atomic_read(&u->clock) - u->aged < u->held.capacity / 4);
-	rcu_read_unlock();
-	return yes;
+static bool files_have_third_gen(struct lruvec *lruvec)
+{
+	struct lru_gen_folio *lrugen = &lruvec->lrugen;
+
+	return READ_ONCE(lrugen->max_seq) - READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]) >=
+	       MIN_NR_GENS;
+}
+
+static bool oldest_has_files(struct lruvec *lruvec)
+{
+	struct lru_gen_folio *lrugen = &lruvec->lrugen;
+	int gen = lru_gen_from_seq(READ_ONCE(lrugen->min_seq[LRU_GEN_FILE])), zone;
+	long nr = 0;
+
+	for (zone = 0; zone < MAX_NR_ZONES; zone++)
+		nr += READ_ONCE(lrugen->nr_pages[gen][LRU_GEN_FILE][zone]);
+	return nr > 0;
 }
 
 /* See mcube_ubm_one_gen(). */
 bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type)
 {
-	struct lru_gen_folio *lrugen = &lruvec->lrugen;
-	unsigned long oldest = READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]);
-	long nr = 0;
-	int zone;
+	struct mcube_ubm_lruvec *u;
+	bool yes;
 
-	if (type != LRU_GEN_FILE || READ_ONCE(lrugen->max_seq) - oldest + 1 != MIN_NR_GENS ||
-	    !ages_later(lruvec))
+	if (type != LRU_GEN_FILE || files_have_third_gen(lruvec) || !oldest_has_files(lruvec))
 		return false;
-	for (zone = 0; zone < MAX_NR_ZONES; zone++)
-		nr += READ_ONCE(lrugen->nr_pages[lru_gen_from_seq(oldest)][LRU_GEN_FILE][zone]);
-	return nr > 0;
+	rcu_read_lock();
+	u = rcu_dereference(lruvec->mcube_ubm);
+	yes = u && READ_ONCE(u->own) && (READ_ONCE(u->gave) || ages_later(u));
+	rcu_read_unlock();
+	return yes;
 }
 
 /* See mcube_ubm_held_pages(). */
@@ -242,22 +252,36 @@ unsigned long __mcube_ubm_held_pages(struct lruvec *lruvec)
 /*
  * See mcube_ubm_to_scan().  Files may have a third generation without folios, until anonymous
  * folios have left that generation: then reclaim looks at these once more, which rescues what was
- * used.  If reclaim is urgent, it gets held folios without aging, as long as there are any.
+ * used.
+ *
+ * If reclaim is urgent, or nothing but held folios is left, a turn gives held folios, and aging
+ * would not.  A task cannot rely on aging either: it gets nothing at any priority while another
+ * task walks the page tables.
  */
 bool __mcube_ubm_to_scan(struct lruvec *lruvec, int priority, unsigned long *nr)
 {
-	struct lru_gen_folio *lrugen = &lruvec->lrugen;
-	unsigned long oldest = READ_ONCE(lrugen->min_seq[LRU_GEN_FILE]);
-	bool more = READ_ONCE(lrugen->max_seq) - oldest >= MIN_NR_GENS;
-	bool later = ages_later(lruvec) &&
-		     (mcube_ubm_nr_held(lruvec) || !mcube_ubm_is_urgent(lruvec, priority)) &&
-		     (more || __mcube_ubm_one_gen(lruvec, LRU_GEN_FILE));
+	bool third = files_have_third_gen(lruvec), later = false;
+	u32 held = mcube_ubm_nr_held(lruvec), rest = mcube_ubm_nr_rest(lruvec);
+	struct mcube_ubm_lruvec *u;
 
+	rcu_read_lock();
+	u = rcu_dereference(lruvec->mcube_ubm);
+	if (!u) {
+		rcu_read_unlock();
+		return false;
+	}
+	if (READ_ONCE(u->own)) {
+		if (!rest || mcube_ubm_is_urgent(lruvec, priority))
+			later = held;
+		else
+			later = ages_later(u) && (third || oldest_has_files(lruvec));
+	}
+	rcu_read_unlock();
 	if (later && !*nr)
-		*nr = mcube_ubm_nr_rest(lruvec);
+		*nr = rest;
 	/* 0 of two generations makes reclaim age, in a memory cgroup that was removed too. */
-	if (*nr || more)
-		*nr += __mcube_ubm_held_pages(lruvec);
+	if (later || *nr || third)
+		*nr += held;
 	return later;
 }
 
@@ -281,6 +305,14 @@ void mcube_ubm_sync(struct mcube_ubm_lruvec *u)
 		mcube_ubm_held_again(&u->held, again);
 	}
 	u->held.clock = clock;
+}
+
+/* Did a folio leave without a use, so that its stamp is to be one of long ago? */
+static bool is_unused(struct mcube_ubm_lruvec *u, struct folio *folio, bool again)
+{
+	if (!lru_gen_enabled())
+		return mcube_ubm_mark_of(folio) == MCUBE_UBM_UNUSED;
+	return READ_ONCE(u->own) && !again && !mcube_ubm_mark_of(folio);
 }
 
 /* See mcube_ubm_stamp().  Most folios take no lock here: CPUs that reclaim would wait for it. */
@@ -307,9 +339,9 @@ unsigned long __mcube_ubm_stamp(struct lruvec *lruvec, struct folio *folio, unsi
 			spin_lock(&u->lock);
 			clock = mcube_ubm_held_stamp(&u->held, clock, nr);
 			spin_unlock(&u->lock);
-		}
-		if (!lru_gen_enabled() && mcube_ubm_mark_of(folio) == MCUBE_UBM_UNUSED)
+		} else if (is_unused(u, folio, again)) {
 			clock -= 1U << (MCUBE_UBM_CLOCK_BITS - 1);
+		}
 		clock &= (1U << MCUBE_UBM_CLOCK_BITS) - 1;
 		token = (unsigned long)clock << MCUBE_UBM_TOKEN_BITS |
 			(token & MCUBE_UBM_TOKEN_MASK);

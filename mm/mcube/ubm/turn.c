@@ -25,7 +25,8 @@
  *	UNUSED		the same mark near the end of the rest: not used since it came.  Gaps
  *			between uses are what counts, and readahead brings the same folios in
  *			again and again for nothing.  So the stamp of such a folio is one of
- *			long ago.  Not with MGLRU, which clears the mark when it isolates
+ *			long ago.  MGLRU clears the marks of an unused folio when it isolates,
+ *			so a folio that was used has a mark instead, USED
  *	CANDIDATE	came back soon, and shall be held if it is used: folios that were read
  *			ahead for nothing, and those of POSIX_FADV_NOREUSE, are not
  *	AGAIN		was activated since it came
@@ -217,6 +218,10 @@ static bool is_wanted(struct turn *t, struct folio *folio, u32 nr_rest)
 		mcube_ubm_held_unused(t->h, nr);
 		if (!generations)
 			mcube_ubm_mark(folio, MCUBE_UBM_UNUSED);
+	} else if (generations && !mark && !folio_test_workingset(folio)) {
+		/* MGLRU keeps the marks of a folio that a read or a write referenced. */
+		folio_set_referenced(folio);
+		mcube_ubm_mark(folio, MCUBE_UBM_USED);
 	}
 	return used && mcube_ubm_held_takes(t->h, nr, nr_rest, again);
 }
@@ -250,8 +255,11 @@ static u32 hold_rest(struct turn *t, u32 nr_rest)
 	return nr_rest;
 }
 
-/* If reclaim is @urgent, used tails are given up too once enough of them went to the head. */
-static void give_up_tails(struct turn *t, u32 nr, u32 nr_rest, bool urgent)
+/*
+ * If reclaim is @urgent, used tails are given up too once enough of them went to the head.
+ * Return: pages that were given up.
+ */
+static u32 give_up_tails(struct turn *t, u32 nr, u32 nr_rest, bool urgent)
 {
 	struct list_head *held = mcube_ubm_held_list(t->lruvec);
 	u32 given = 0;
@@ -263,6 +271,7 @@ static void give_up_tails(struct turn *t, u32 nr, u32 nr_rest, bool urgent)
 		mcube_ubm_held_demoted(t->h, folio_nr_pages(folio), nr_rest);
 		give_up(t->lruvec, folio, true);
 	}
+	return given;
 }
 
 /* Reclaim for this memory cgroup.  If it is @urgent, it gets held pages as well. */
@@ -289,7 +298,8 @@ static void own_turn(struct turn *t, bool urgent)
 	if (urgent || t->dirty * 2 > SCAN - t->scan)
 		nr = max_t(u32, nr, SWAP_CLUSTER_MAX);
 	/* Not what this turn has pushed: it is used, and its age is not that of the tail. */
-	give_up_tails(t, min(nr, nr_held), nr_rest, urgent);
+	nr = give_up_tails(t, min(nr, nr_held), nr_rest, urgent);
+	WRITE_ONCE(t->u->gave, nr);
 	if (t->u->max_seq != lruvec->lrugen.max_seq) {
 		t->u->max_seq = lruvec->lrugen.max_seq;
 		t->u->aged = h->clock;
