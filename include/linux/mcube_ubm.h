@@ -38,7 +38,8 @@ struct mem_cgroup;
 
 DECLARE_STATIC_KEY_FALSE(mcube_ubm_key);
 
-void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, int priority);
+void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, int priority,
+		      unsigned long nr);
 bool __mcube_ubm_protects(struct lruvec *lruvec, struct folio *folio);
 bool __mcube_ubm_one_gen(struct lruvec *lruvec, int type);
 bool __mcube_ubm_to_scan(struct lruvec *lruvec, int priority, unsigned long *nr);
@@ -56,14 +57,15 @@ void mcube_ubm_free(struct mem_cgroup *memcg);
  * @lruvec: the lists, not locked.
  * @target: memory cgroup whose limit is reclaimed for, NULL for all.
  * @priority: how urgent reclaim is, scan_control::priority.
+ * @nr: how many pages it takes.
  *
  * MGLRU may take anonymous pages then.
  */
 static inline void mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target,
-				  int priority)
+				  int priority, unsigned long nr)
 {
 	if (static_branch_unlikely(&mcube_ubm_key))
-		__mcube_ubm_turn(lruvec, target, priority);
+		__mcube_ubm_turn(lruvec, target, priority, nr);
 }
 
 /**
@@ -187,7 +189,7 @@ static inline bool mcube_ubm_reuse(const struct file *file)
 #else /* CONFIG_MCUBE_UBM */
 
 static inline void mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target,
-				  int priority)
+				  int priority, unsigned long nr)
 {
 }
 

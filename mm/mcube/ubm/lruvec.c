@@ -70,11 +70,11 @@ u32 mcube_ubm_nr_held(struct lruvec *lruvec)
 u32 mcube_ubm_nr_rest(struct lruvec *lruvec)
 {
 	long nr = 0;
-	int gen, zone;
+	int gen, zone, gens = lru_gen_enabled() ? MAX_NR_GENS : 0;
 
 	for (zone = 0; zone < MAX_NR_ZONES; zone++) {
 		nr += mem_cgroup_get_zone_lru_size(lruvec, LRU_INACTIVE_FILE, zone);
-		for (gen = 0; gen < MAX_NR_GENS; gen++)
+		for (gen = 0; gen < gens; gen++)
 			nr += READ_ONCE(lruvec->lrugen.nr_pages[gen][LRU_GEN_FILE][zone]);
 	}
 	return clamp(nr, 0L, (long)S32_MAX);
@@ -403,7 +403,7 @@ bool mcube_ubm_back(struct lruvec *lruvec, struct folio *folio, unsigned long to
 	own = u->own;
 	if (own)
 		soon = mcube_ubm_held_back(&u->held, u->held.clock - gap, nr,
-					   mcube_ubm_nr_held(lruvec), mcube_ubm_nr_rest(lruvec));
+					   READ_ONCE(u->nr_held), READ_ONCE(u->nr_rest));
 	*recent = mcube_ubm_held_recent(&u->held, gap, workingset && !generations);
 	spin_unlock_irqrestore(&u->lock, flags);
 	rcu_read_unlock();

@@ -147,7 +147,9 @@ static bool was_looked_at(const struct folio_batch *mapped, const struct folio *
  * @mapped: mapped tails of held whose page tables were looked at.
  * @look: how many used tails may move still.
  * @scan: how many folios near the end of the rest may be looked at still.
- * @dirty: how many of these are to be written first.
+ * @passed: pages of these that stay in the rest.
+ * @want: how many of these are enough.
+ * @dirty: how many folios are to be written first.
  */
 struct turn {
 	struct lruvec *lruvec;
@@ -156,6 +158,8 @@ struct turn {
 	const struct folio_batch *mapped;
 	unsigned int look;
 	unsigned int scan;
+	u32 passed;
+	u32 want;
 	unsigned int dirty;
 };
 
@@ -231,11 +235,13 @@ static u32 hold_tails(struct turn *t, struct list_head *list, u32 nr_rest)
 	struct folio *folio, *next;
 
 	list_for_each_entry_safe_reverse(folio, next, list, lru) {
-		if (!t->scan)
+		if (!t->scan || t->passed >= t->want)
 			break;
 		t->scan--;
-		if (!is_wanted(t, folio, nr_rest))
+		if (!is_wanted(t, folio, nr_rest)) {
+			t->passed += folio_nr_pages(folio);
 			continue;
+		}
 		hold(t->lruvec, t->u, folio);
 		nr_rest -= min_t(u32, nr_rest, folio_nr_pages(folio));
 	}
@@ -300,6 +306,9 @@ static void own_turn(struct turn *t, bool urgent)
 	/* Not what this turn has pushed: it is used, and its age is not that of the tail. */
 	nr = give_up_tails(t, min(nr, nr_held), nr_rest, urgent);
 	WRITE_ONCE(t->u->gave, nr);
+	WRITE_ONCE(t->u->nr_held, mcube_ubm_nr_held(lruvec));
+	WRITE_ONCE(t->u->nr_rest, mcube_ubm_nr_rest(lruvec));
+	t->passed += nr;
 	if (t->u->max_seq != lruvec->lrugen.max_seq) {
 		t->u->max_seq = lruvec->lrugen.max_seq;
 		t->u->aged = h->clock;
@@ -441,6 +450,27 @@ static void release_mapped(struct folio_batch *mapped, unsigned long unevictable
 	}
 }
 
+/*
+ * Did the last turn look at as many folios as reclaim takes now?  Reclaim often comes back for twice
+ * as many, from one page on.
+ */
+static bool was_ahead(struct lruvec *lruvec, unsigned long nr)
+{
+	struct mcube_ubm_lruvec *u;
+	bool was = false;
+	int ahead;
+
+	rcu_read_lock();
+	u = rcu_dereference(lruvec->mcube_ubm);
+	if (u && READ_ONCE(u->own)) {
+		ahead = atomic_read(&u->ahead);
+		while (!was && ahead >= (long)nr)
+			was = atomic_try_cmpxchg(&u->ahead, &ahead, ahead - (int)nr);
+	}
+	rcu_read_unlock();
+	return was;
+}
+
 /* May UBM begin to decide about these lists, which are locked? */
 static bool may_begin(struct lruvec *lruvec)
 {
@@ -449,7 +479,8 @@ static bool may_begin(struct lruvec *lruvec)
 }
 
 /* See mcube_ubm_turn(). */
-void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, int priority)
+void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, int priority,
+		      unsigned long nr)
 {
 	bool own = mcube_ubm_is_own(lruvec, target);
 	struct mcube_ubm_lruvec *new = NULL;
@@ -462,6 +493,8 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 			new = mcube_ubm_begin(lruvec);
 		if (!new)
 			return;
+	} else if (own && !mcube_ubm_is_urgent(lruvec, priority) && was_ahead(lruvec, nr)) {
+		return;
 	}
 	folio_batch_init(&mapped);
 	spin_lock_irq(&lruvec->lru_lock);
@@ -477,7 +510,7 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 	if (own)
 		unevictable = look_at_mapped(lruvec, &mapped);
 	t = (struct turn){ .lruvec = lruvec, .u = locked(lruvec), .mapped = &mapped, .look = LOOK,
-			   .scan = SCAN };
+			   .scan = SCAN, .want = max_t(u32, nr, SWAP_CLUSTER_MAX) };
 	if (t.u && lruvec->lrugen.enabled == lru_gen_enabled()) {
 		t.h = &t.u->held;
 		spin_lock(&t.u->lock);
@@ -487,6 +520,7 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 			own_turn(&t, mcube_ubm_is_urgent(lruvec, priority));
 		else
 			others_turn(&t, priority);
+		atomic_set(&t.u->ahead, max_t(long, (long)t.passed - (long)nr, 0));
 		spin_unlock(&t.u->lock);
 	}
 	spin_unlock_irq(&lruvec->lru_lock);
