@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * UBM where it could do harm: readers that follow each other, a neighbour under the same
- * limit, a table read at random beside a stream, slab memory.  Each case runs with UBM off
- * and on.  With UBM on, readers read 2 % more pages at most, and nothing is held beside a
- * neighbour.
+ * limit, a table read at random beside a stream, slab memory, what vmpressure() is told.  Each
+ * case runs with UBM off and on.  With UBM on, readers read 2 % more pages at most, and nothing
+ * is held beside a neighbour.
  */
 
 #include <errno.h>
@@ -335,6 +335,38 @@ TEST_F_TIMEOUT(ubm_harm, slab_is_not_scanned_more, 600)
 	measure(_metadata, "1", UBM_CGROUP, loop_beside_dentries, &on);
 	TH_LOG("%ld objects scanned with UBM off, %ld with UBM on", off.requests, on.requests);
 	EXPECT_LE(on.requests, off.requests * 102 / 100 + 128);
+}
+
+/* Loop; @pages_read gets the pages that reclaim scanned, @requests those that it got. */
+static int loop_and_count(void *arg)
+{
+	struct job *job = arg;
+	int i, ret = 0;
+
+	for (i = 0; i < 8 && !ret; i++)
+		ret = ubm_read_once(job->file[0], job->pages);
+	job->pages_read = ubm_event(UBM_CGROUP, "memory.stat", "pgscan");
+	job->requests = ubm_event(UBM_CGROUP, "memory.stat", "pgsteal");
+	return ret;
+}
+
+/*
+ * vmpressure() tells sockets and listeners of the share of scanned pages that reclaim got.  Held
+ * pages are not among these.
+ */
+TEST_F_TIMEOUT(ubm_harm, reclaim_succeeds_as_often, 600)
+{
+	struct job off = { .file = self->file, .pages = UBM_PAGES(LOOP_MIB) }, on = off;
+
+	ASSERT_EQ(0, ubm_write_file(self->file[0], off.pages));
+	measure(_metadata, "0", UBM_CGROUP, loop_and_count, &off);
+	ASSERT_EQ(0, ubm_rmdir(UBM_CGROUP));
+	ASSERT_EQ(0, ubm_cgroup(UBM_CGROUP, LIMIT_MIB, 0));
+	measure(_metadata, "1", UBM_CGROUP, loop_and_count, &on);
+	TH_LOG("%ld of %ld scanned pages reclaimed with UBM off, %ld of %ld with UBM on",
+	       off.requests, off.pages_read, on.requests, on.pages_read);
+	ASSERT_LT(0, on.pages_read);
+	EXPECT_GE(on.requests * 100 / on.pages_read, off.requests * 100 / off.pages_read - 2);
 }
 
 TEST_HARNESS_MAIN
