@@ -22,6 +22,10 @@ from .live import NO_POLICY
 # Policy of the kernel: (engine of the replay, its rival).
 ENGINES = {"lru": ("classic", None), "mglru": ("mglru", None),
            "ubm": ("ubm-classic", "bip-classic"), "ubm-mglru": ("ubm-mglru", "bip-mglru")}
+# Pages below which the kernel holds nothing, see mm/mcube/ubm/lruvec.c: then the engine is that of
+# the lists alone.
+LEAST = 512
+ALONE = {"ubm-classic": "classic", "ubm-mglru": "mglru"}
 # KiB of the process that replays, beside the page cache.
 BESIDE = 1000
 SHARES = (0.4, 0.7)
@@ -82,7 +86,7 @@ def rows_of(traces, out):
         engine, rival = ENGINES[policy]
         for path in traces:
             found = by_name[path.name.partition(".")[0]]
-            ratios = predicted(path, [e for e in (engine, rival) if e],
+            ratios = predicted(path, [e for e in (engine, ALONE.get(engine), rival) if e],
                                sorted({int(r["cache_pages"]) for r in found}))
             for memory in sorted({r["memory"] for r in found}):
                 same = [r for r in found if r["memory"] == memory]
@@ -91,7 +95,9 @@ def rows_of(traces, out):
                 for key, name in (("cache_pages", "cache_pages"), ("kernel", "hit_ratio"),
                                   ("device_pages", "device_pages")):
                     row[key] = statistics.fmean(r[name] for r in same)
-                for key, name in (("predicted", engine), ("rival", rival)):
+                if row["cache_pages"] < LEAST:
+                    row["engine"] = ALONE.get(engine, engine)
+                for key, name in (("predicted", row["engine"]), ("rival", rival)):
                     row[key] = statistics.fmean(
                         ratios[name, int(r["cache_pages"])] for r in same) if name else None
                 rows.append(row | {"gap": 100 * (row["kernel"] - row["predicted"])})
