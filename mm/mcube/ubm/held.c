@@ -428,6 +428,7 @@ u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool
 	/* What reclaim has just freed will be pages of the rest again. */
 	h->full = max(nr_held + nr_rest, h->full - min(h->full, 1U));
 	nr_rest += min(h->full - nr_held - nr_rest, 2 * h->batch);
+	h->excess = nr_rest > h->rest + h->batch / 2;
 	if (nr_rest >= h->rest)
 		return 0;
 	return min(min(h->rest - nr_rest, nr_held), 2 * h->batch);
@@ -456,12 +457,14 @@ bool mcube_ubm_held_small(const struct mcube_ubm_held *h)
  *
  * Where the rest has more pages than it is to have, and its pages are not used, all that
  * reclaim comes to are held, until the rest is as small as that: so a loop gets its first pages.
+ * A few pages more or less are no reason: other memory of the cgroup comes and goes, and held pages
+ * would give way to others each time.
  *
  * Return: it is to be held.
  */
 bool mcube_ubm_held_takes(struct mcube_ubm_held *h, u32 nr, u32 nr_rest, bool again)
 {
-	if (h->may_hold < nr || (!again && nr_rest <= h->rest))
+	if (h->may_hold < nr || (!again && (!h->excess || nr_rest <= h->rest)))
 		return false;
 	h->may_hold -= nr;
 	return true;

@@ -29,6 +29,7 @@
  * @age: clocks since the tail of held was pushed, at the turn that was at @turned.
  * @turned: see @age.
  * @may_hold: pages that reclaim may still hold before the next turn.
+ * @excess: the rest has clearly more pages than it is to have.
  * @leaving: pages that held gave up and that have not left yet; they leave first.
  * @step: pushes from a mark to the next.
  * @pushes: pages that were pushed to held.
@@ -84,6 +85,7 @@ struct mcube_ubm_held {
 	u32 wait;
 	u32 hold;
 	u64 promised;
+	bool excess;
 	bool trying;
 	bool settled;
 };

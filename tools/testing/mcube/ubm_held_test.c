@@ -329,6 +329,26 @@ TEST(a_loop_is_held)
 	EXPECT_LE(a.h.rest, 2 * BATCH);
 }
 
+/* Other memory of the cgroup comes and goes: held pages do not give way to others each time. */
+TEST(a_few_pages_more_are_not_held)
+{
+	struct mcube_ubm_held *h = &a.h;
+	u32 i, rest;
+
+	begin(&a, 500, 1);
+	for (i = 0; i < 20 * 600; i++)
+		touch(_metadata, &a, i % 600);
+	rest = h->rest + BATCH / 2;
+	mcube_ubm_held_turn(h, 500 - rest, rest, true);
+	EXPECT_FALSE(mcube_ubm_held_takes(h, 1, rest, false));
+	EXPECT_TRUE(mcube_ubm_held_takes(h, 1, rest, true));
+	rest++;
+	mcube_ubm_held_turn(h, 500 - rest, rest, true);
+	for (i = 0; mcube_ubm_held_takes(h, 1, rest - i, false);)
+		i++;
+	EXPECT_EQ(i, BATCH / 2 + 1);
+}
+
 TEST(followers_find_what_they_find_on_the_lists)
 {
 	u32 i, apart;
