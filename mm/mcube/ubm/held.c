@@ -415,6 +415,8 @@ static void evaluate(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest)
  */
 u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool idle)
 {
+	u32 few = h->batch / 2 - min(h->batch / 2, nr_rest);
+
 	h->age = idle || !nr_held ? tail_age(h, nr_held) : 0;
 	h->turned = h->clock;
 	if (h->rest == h->most) {
@@ -429,9 +431,9 @@ u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool
 	h->full = max(nr_held + nr_rest, h->full - min(h->full, 1U));
 	nr_rest += min(h->full - nr_held - nr_rest, 2 * h->batch);
 	h->excess = nr_rest > h->rest + h->batch / 2;
-	if (nr_rest >= h->rest)
-		return 0;
-	return min(min(h->rest - nr_rest, nr_held), 2 * h->batch);
+	/* If some pages of the rest are in use, reclaim would find too little. */
+	few = max(few, h->rest - min(h->rest, nr_rest));
+	return min(min(few, nr_held), 2 * h->batch);
 }
 
 /**

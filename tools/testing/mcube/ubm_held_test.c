@@ -347,6 +347,9 @@ TEST(a_few_pages_more_are_not_held)
 	for (i = 0; mcube_ubm_held_takes(h, 1, rest - i, false);)
 		i++;
 	EXPECT_EQ(i, BATCH / 2 + 1);
+	/* Reclaim has taken pages: the rest has those again soon, but reclaim finds few now. */
+	EXPECT_EQ(mcube_ubm_held_turn(h, 500 - rest, BATCH / 2, true), 0);
+	EXPECT_EQ(mcube_ubm_held_turn(h, 500 - rest, BATCH / 2 - 5, true), 5);
 }
 
 TEST(followers_find_what_they_find_on_the_lists)
