@@ -280,6 +280,13 @@ static u32 give_up_tails(struct turn *t, u32 nr, u32 nr_rest, bool urgent)
 	return given;
 }
 
+static bool tail_is_mapped(struct lruvec *lruvec)
+{
+	struct list_head *held = mcube_ubm_held_list(lruvec);
+
+	return !list_empty(held) && folio_mapped(lru_to_folio(held));
+}
+
 /* Reclaim for this memory cgroup.  If it is @urgent, it gets held pages as well. */
 static void own_turn(struct turn *t, bool urgent)
 {
@@ -308,7 +315,8 @@ static void own_turn(struct turn *t, bool urgent)
 	WRITE_ONCE(t->u->gave, nr);
 	WRITE_ONCE(t->u->nr_held, mcube_ubm_nr_held(lruvec));
 	WRITE_ONCE(t->u->nr_rest, mcube_ubm_nr_rest(lruvec));
-	t->passed += nr;
+	/* Few mapped tails are looked at in a turn, so there are to be more turns. */
+	t->passed = tail_is_mapped(lruvec) ? 0 : t->passed + nr;
 	if (t->u->max_seq != lruvec->lrugen.max_seq) {
 		t->u->max_seq = lruvec->lrugen.max_seq;
 		t->u->aged = h->clock;
