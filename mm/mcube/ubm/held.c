@@ -416,6 +416,7 @@ static void evaluate(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest)
 u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool idle)
 {
 	u32 few = h->batch / 2 - min(h->batch / 2, nr_rest);
+	u32 batches = max((h->clock - h->turned) / h->batch, 1U);
 
 	h->age = idle || !nr_held ? tail_age(h, nr_held) : 0;
 	h->turned = h->clock;
@@ -428,7 +429,7 @@ u32 mcube_ubm_held_turn(struct mcube_ubm_held *h, u32 nr_held, u32 nr_rest, bool
 	/* Reclaim has to free pages: one page of the rest and all demoted pages may leave. */
 	h->may_hold = max(nr_rest, 1U) - 1;
 	/* What reclaim has just freed will be pages of the rest again. */
-	h->full = max(nr_held + nr_rest, h->full - min(h->full, 1U));
+	h->full = max(nr_held + nr_rest, h->full - min(h->full, batches));
 	nr_rest += min(h->full - nr_held - nr_rest, 2 * h->batch);
 	h->excess = nr_rest > h->rest + h->batch / 2;
 	/* If some pages of the rest are in use, reclaim would find too little. */

@@ -69,8 +69,8 @@ unsigned long mcube_ubm_stat(enum mcube_ubm_stat stat);
  *        bounded work.
  * @clock: pages that left; each CPU that reclaims adds to it.
  * @again: of these, pages that MGLRU found used again since the last turn.
- * @ahead: pages near the end of the rest that the last turn has looked at for those that
- *         reclaim after its caller.
+ * @ahead: folios near the end of the rest that the last turn has looked at for reclaim after
+ *         its own; each has a page at least.
  */
 struct mcube_ubm_lruvec {
 	struct mcube_ubm_held held;

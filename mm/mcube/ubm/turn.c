@@ -113,20 +113,23 @@ static void deactivate(struct lruvec *lruvec, struct folio *folio)
 	lruvec_add_folio(lruvec, folio);
 }
 
-static void deactivate_heads(struct lruvec *lruvec)
+/* Return: no activated folio is left at the head. */
+static bool deactivate_heads(struct lruvec *lruvec)
 {
 	struct folio *folio, *next;
 	unsigned int look = LOOK;
 	LIST_HEAD(oldest_first);
 
 	list_for_each_entry_safe(folio, next, mcube_ubm_held_list(lruvec), lru) {
-		if (mcube_ubm_mark_of(folio) == MCUBE_UBM_IS_HELD || !look--)
+		if (mcube_ubm_mark_of(folio) == MCUBE_UBM_IS_HELD || !look)
 			break;
+		look--;
 		lruvec_del_folio(lruvec, folio);
 		list_add(&folio->lru, &oldest_first);
 	}
 	list_for_each_entry_safe(folio, next, &oldest_first, lru)
 		deactivate(lruvec, folio);
+	return look;
 }
 
 static bool was_looked_at(const struct folio_batch *mapped, const struct folio *folio)
@@ -147,8 +150,8 @@ static bool was_looked_at(const struct folio_batch *mapped, const struct folio *
  * @mapped: mapped tails of held whose page tables were looked at.
  * @look: how many used tails may move still.
  * @scan: how many folios near the end of the rest may be looked at still.
- * @passed: pages of these that stay in the rest.
- * @want: how many of these are enough.
+ * @passed: how many of these stay in the rest.
+ * @all: no work on the lists is left for another turn.
  * @dirty: how many folios are to be written first.
  */
 struct turn {
@@ -158,8 +161,8 @@ struct turn {
 	const struct folio_batch *mapped;
 	unsigned int look;
 	unsigned int scan;
-	u32 passed;
-	u32 want;
+	unsigned int passed;
+	bool all;
 	unsigned int dirty;
 };
 
@@ -235,11 +238,11 @@ static u32 hold_tails(struct turn *t, struct list_head *list, u32 nr_rest)
 	struct folio *folio, *next;
 
 	list_for_each_entry_safe_reverse(folio, next, list, lru) {
-		if (!t->scan || t->passed >= t->want)
+		if (!t->scan)
 			break;
 		t->scan--;
 		if (!is_wanted(t, folio, nr_rest)) {
-			t->passed += folio_nr_pages(folio);
+			t->passed++;
 			continue;
 		}
 		hold(t->lruvec, t->u, folio);
@@ -276,6 +279,7 @@ static u32 give_up_tails(struct turn *t, u32 nr, u32 nr_rest, bool urgent)
 		given += folio_nr_pages(folio);
 		mcube_ubm_held_demoted(t->h, folio_nr_pages(folio), nr_rest);
 		give_up(t->lruvec, folio, true);
+		t->passed++;
 	}
 	return given;
 }
@@ -290,13 +294,13 @@ static bool tail_is_mapped(struct lruvec *lruvec)
 /* Reclaim for this memory cgroup.  If it is @urgent, it gets held pages as well. */
 static void own_turn(struct turn *t, bool urgent)
 {
-	u32 nr_held, nr_rest, all, nr, wanted = t->h->rest;
+	u32 nr_held, nr_rest, all, nr, given, wanted = t->h->rest;
 	struct lruvec *lruvec = t->lruvec;
 	struct mcube_ubm_held *h = t->h;
 	bool idle;
 
 	if (!lruvec->lrugen.enabled)
-		deactivate_heads(lruvec);
+		t->all = deactivate_heads(lruvec);
 	idle = rotate(t, false);
 	nr_held = mcube_ubm_nr_held(lruvec);
 	nr_rest = mcube_ubm_nr_rest(lruvec);
@@ -308,15 +312,19 @@ static void own_turn(struct turn *t, bool urgent)
 		h->may_hold = 0;
 	nr_rest = hold_rest(t, nr_rest);
 	/* Reclaim would find little if most of what it comes to is to be written first. */
-	if (urgent || t->dirty * 2 > SCAN - t->scan)
+	if (urgent || t->dirty * 2 > SCAN - t->scan) {
 		nr = max_t(u32, nr, SWAP_CLUSTER_MAX);
+		t->all = false;
+	}
 	/* Not what this turn has pushed: it is used, and its age is not that of the tail. */
-	nr = give_up_tails(t, min(nr, nr_held), nr_rest, urgent);
-	WRITE_ONCE(t->u->gave, nr);
+	nr = min(nr, nr_held);
+	given = give_up_tails(t, nr, nr_rest, urgent);
+	/* Few mapped tails are looked at in a turn. */
+	if (given < nr || tail_is_mapped(lruvec))
+		t->all = false;
+	WRITE_ONCE(t->u->gave, given);
 	WRITE_ONCE(t->u->nr_held, mcube_ubm_nr_held(lruvec));
 	WRITE_ONCE(t->u->nr_rest, mcube_ubm_nr_rest(lruvec));
-	/* Few mapped tails are looked at in a turn, so there are to be more turns. */
-	t->passed = tail_is_mapped(lruvec) ? 0 : t->passed + nr;
 	if (t->u->max_seq != lruvec->lrugen.max_seq) {
 		t->u->max_seq = lruvec->lrugen.max_seq;
 		t->u->aged = h->clock;
@@ -459,8 +467,8 @@ static void release_mapped(struct folio_batch *mapped, unsigned long unevictable
 }
 
 /*
- * Did the last turn look at as many folios as reclaim takes now?  Reclaim often comes back for twice
- * as many, from one page on.
+ * Did the last turn look at as many folios as reclaim takes now, and are they there still?  Reclaim
+ * often comes back for twice as many, from one page on.
  */
 static bool was_ahead(struct lruvec *lruvec, unsigned long nr)
 {
@@ -470,7 +478,7 @@ static bool was_ahead(struct lruvec *lruvec, unsigned long nr)
 
 	rcu_read_lock();
 	u = rcu_dereference(lruvec->mcube_ubm);
-	if (u && READ_ONCE(u->own)) {
+	if (u && READ_ONCE(u->own) && mcube_ubm_nr_rest(lruvec) >= nr) {
 		ahead = atomic_read(&u->ahead);
 		while (!was && ahead >= (long)nr)
 			was = atomic_try_cmpxchg(&u->ahead, &ahead, ahead - (int)nr);
@@ -518,7 +526,7 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 	if (own)
 		unevictable = look_at_mapped(lruvec, &mapped);
 	t = (struct turn){ .lruvec = lruvec, .u = locked(lruvec), .mapped = &mapped, .look = LOOK,
-			   .scan = SCAN, .want = max_t(u32, nr, SWAP_CLUSTER_MAX) };
+			   .scan = SCAN, .all = true };
 	if (t.u && lruvec->lrugen.enabled == lru_gen_enabled()) {
 		t.h = &t.u->held;
 		spin_lock(&t.u->lock);
@@ -528,7 +536,7 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 			own_turn(&t, mcube_ubm_is_urgent(lruvec, priority));
 		else
 			others_turn(&t, priority);
-		atomic_set(&t.u->ahead, max_t(long, (long)t.passed - (long)nr, 0));
+		atomic_set(&t.u->ahead, own && t.all && t.passed > nr ? t.passed - nr : 0);
 		spin_unlock(&t.u->lock);
 	}
 	spin_unlock_irq(&lruvec->lru_lock);
