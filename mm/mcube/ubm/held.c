@@ -336,10 +336,13 @@ static u64 growth(const struct mcube_ubm_held *h, u64 all, u64 slot, u64 *by)
 	return gain;
 }
 
-/* May the rest grow?  Enough held pages were seen at the tail, and the last trial is long ago. */
+/*
+ * May the rest grow?  Enough held pages were seen at the tail, and the last trial is long ago.  The
+ * sums of the first two capacities do not say yet what held pages are worth.
+ */
 static bool may_grow(const struct mcube_ubm_held *h, u32 nr_held, u64 all)
 {
-	return (s32)(h->clock - h->hold) >= 0 &&
+	return h->clock - h->started > 2 * all && (s32)(h->clock - h->hold) >= 0 &&
 	       (((h->kept + h->failed) >> SHIFT) * 2 > nr_held || h->age > 2 * all);
 }
 
