@@ -62,11 +62,11 @@ unsigned long mcube_ubm_stat(enum mcube_ubm_stat stat);
  * @own: the last reclaim was for the limit of this memory cgroup; written under lru_lock.  If
  *       not, nothing but the clock goes on.
  * @gave: the last turn gave held folios to the oldest generation; written under lru_lock.
- * @nr_held: pages of held after the last turn; written under lru_lock.
- * @nr_rest: pages of the rest then; written under lru_lock.
+ * @nr_held: pages of held after the last turn.
+ * @nr_rest: pages of the rest then.
  * @rcu: frees it.
- * @lock: protects @held.  Taken within lru_lock and within the lock of a page cache, for
- *        bounded work.
+ * @lock: protects @held, @nr_held and @nr_rest.  Taken within lru_lock and within the lock of a
+ *        page cache, for bounded work.
  * @clock: pages that left; each CPU that reclaims adds to it.
  * @again: of these, pages that MGLRU found used again since the last turn.
  * @ahead: folios near the end of the rest that the last turn has looked at for reclaim after
@@ -82,7 +82,7 @@ struct mcube_ubm_lruvec {
 	u32 nr_held;
 	u32 nr_rest;
 	struct rcu_head rcu;
-	spinlock_t lock; /* of @held */
+	spinlock_t lock; /* of @held, @nr_held, @nr_rest */
 
 	atomic_t clock ____cacheline_aligned_in_smp;
 	atomic_t again;

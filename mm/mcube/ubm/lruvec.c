@@ -403,7 +403,7 @@ bool mcube_ubm_back(struct lruvec *lruvec, struct folio *folio, unsigned long to
 	own = u->own;
 	if (own)
 		soon = mcube_ubm_held_back(&u->held, u->held.clock - gap, nr,
-					   READ_ONCE(u->nr_held), READ_ONCE(u->nr_rest));
+					   u->nr_held, u->nr_rest);
 	*recent = mcube_ubm_held_recent(&u->held, gap, workingset && !generations);
 	spin_unlock_irqrestore(&u->lock, flags);
 	rcu_read_unlock();

@@ -323,8 +323,8 @@ static void own_turn(struct turn *t, bool urgent)
 	if (given < nr || tail_is_mapped(lruvec))
 		t->all = false;
 	WRITE_ONCE(t->u->gave, given);
-	WRITE_ONCE(t->u->nr_held, mcube_ubm_nr_held(lruvec));
-	WRITE_ONCE(t->u->nr_rest, mcube_ubm_nr_rest(lruvec));
+	t->u->nr_held = mcube_ubm_nr_held(lruvec);
+	t->u->nr_rest = mcube_ubm_nr_rest(lruvec);
 	if (t->u->max_seq != lruvec->lrugen.max_seq) {
 		t->u->max_seq = lruvec->lrugen.max_seq;
 		t->u->aged = h->clock;
@@ -499,6 +499,7 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 		      unsigned long nr)
 {
 	bool own = mcube_ubm_is_own(lruvec, target);
+	bool urgent = own && mcube_ubm_is_urgent(lruvec, priority);
 	struct mcube_ubm_lruvec *new = NULL;
 	unsigned long unevictable = 0;
 	struct turn t;
@@ -509,7 +510,7 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 			new = mcube_ubm_begin(lruvec);
 		if (!new)
 			return;
-	} else if (own && !mcube_ubm_is_urgent(lruvec, priority) && was_ahead(lruvec, nr)) {
+	} else if (own && !urgent && was_ahead(lruvec, nr)) {
 		return;
 	}
 	folio_batch_init(&mapped);
@@ -533,7 +534,7 @@ void __mcube_ubm_turn(struct lruvec *lruvec, const struct mem_cgroup *target, in
 		mcube_ubm_sync(t.u);
 		WRITE_ONCE(t.u->own, own);
 		if (own)
-			own_turn(&t, mcube_ubm_is_urgent(lruvec, priority));
+			own_turn(&t, urgent);
 		else
 			others_turn(&t, priority);
 		atomic_set(&t.u->ahead, own && t.all && t.passed > nr ? t.passed - nr : 0);

@@ -317,13 +317,17 @@ TEST(sums_do_not_overflow)
 	EXPECT_LE(h->rest, U32_MAX / 2);
 }
 
+/* A loop that is a little larger than a cache of 500 pages. */
+static void loop(struct __test_metadata *_metadata, struct cache *c)
+{
+	for (u32 i = 0; i < 20 * 600; i++)
+		touch(_metadata, c, i % 600);
+}
+
 TEST(a_loop_is_held)
 {
-	u32 i;
-
 	begin(&a, 500, 1);
-	for (i = 0; i < 20 * 600; i++)
-		touch(_metadata, &a, i % 600);
+	loop(_metadata, &a);
 	/* The first pass misses; LRU has no hit at all. */
 	EXPECT_GT(a.hits, 19 * 400);
 	EXPECT_LE(a.h.rest, 2 * BATCH);
@@ -336,8 +340,7 @@ TEST(a_few_pages_more_are_not_held)
 	u32 i, rest;
 
 	begin(&a, 500, 1);
-	for (i = 0; i < 20 * 600; i++)
-		touch(_metadata, &a, i % 600);
+	loop(_metadata, &a);
 	rest = h->rest + BATCH / 2;
 	mcube_ubm_held_turn(h, 500 - rest, rest, true);
 	EXPECT_FALSE(mcube_ubm_held_takes(h, 1, rest, false));
@@ -395,11 +398,10 @@ TEST(the_rest_follows_the_size_of_the_cache)
 TEST(unused_pages_make_the_rest_longer)
 {
 	struct mcube_ubm_held *h = &a.h;
-	u32 i, floor;
+	u32 floor;
 
 	begin(&a, 500, 1);
-	for (i = 0; i < 20 * 600; i++)
-		touch(_metadata, &a, i % 600);
+	loop(_metadata, &a);
 	floor = h->least;
 	ASSERT_LE(h->rest, 2 * BATCH);
 	mcube_ubm_held_unused(h, 8);
@@ -407,8 +409,7 @@ TEST(unused_pages_make_the_rest_longer)
 	EXPECT_GE(h->rest, h->least);
 	mcube_ubm_held_unused(h, 10000);
 	EXPECT_EQ(h->least, 500 / 8);
-	for (i = 0; i < 20 * 600; i++)
-		touch(_metadata, &a, i % 600);
+	loop(_metadata, &a);
 	EXPECT_EQ(h->least, floor);
 }
 
@@ -417,8 +418,7 @@ TEST(garbage_is_given_up)
 	u32 i, before;
 
 	begin(&a, 500, 1);
-	for (i = 0; i < 20 * 600; i++)
-		touch(_metadata, &a, i % 600);
+	loop(_metadata, &a);
 	ASSERT_GT(a.nr_held, 300);
 	/* Pages that nobody reads again, then a set that fits. */
 	for (i = 0; i < 8 * 500; i++)

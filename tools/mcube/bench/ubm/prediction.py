@@ -22,10 +22,9 @@ from .live import NO_POLICY
 # Policy of the kernel: (engine of the replay, its rival).
 ENGINES = {"lru": ("classic", None), "mglru": ("mglru", None),
            "ubm": ("ubm-classic", "bip-classic"), "ubm-mglru": ("ubm-mglru", "bip-mglru")}
-# Pages below which the kernel holds nothing, see mm/mcube/ubm/lruvec.c: then the engine is that of
-# the lists alone.
+# The kernel holds nothing below so many pages, see mm/mcube/ubm/lruvec.c: then the lists alone
+# predict what it does.
 LEAST = 512
-ALONE = {"ubm-classic": "classic", "ubm-mglru": "mglru"}
 # KiB of the process that replays, beside the page cache.
 BESIDE = 1000
 SHARES = (0.4, 0.7)
@@ -84,9 +83,10 @@ def rows_of(traces, out):
     rows = []
     for policy, by_name in out.items():
         engine, rival = ENGINES[policy]
+        alone = engine.removeprefix("ubm-")
         for path in traces:
             found = by_name[path.name.partition(".")[0]]
-            ratios = predicted(path, [e for e in (engine, ALONE.get(engine), rival) if e],
+            ratios = predicted(path, [e for e in dict.fromkeys((engine, alone, rival)) if e],
                                sorted({int(r["cache_pages"]) for r in found}))
             for memory in sorted({r["memory"] for r in found}):
                 same = [r for r in found if r["memory"] == memory]
@@ -96,7 +96,7 @@ def rows_of(traces, out):
                                   ("device_pages", "device_pages")):
                     row[key] = statistics.fmean(r[name] for r in same)
                 if row["cache_pages"] < LEAST:
-                    row["engine"] = ALONE.get(engine, engine)
+                    row["engine"] = alone
                 for key, name in (("predicted", row["engine"]), ("rival", rival)):
                     row[key] = statistics.fmean(
                         ratios[name, int(r["cache_pages"])] for r in same) if name else None

@@ -307,20 +307,32 @@ TEST_F_TIMEOUT(ubm_harm, table_beside_a_stream_without_reuse, 600)
 	compare_table(_metadata, self->file, POSIX_FADV_NOREUSE);
 }
 
-/* Loop beside dentries of many files; @requests gets the slab objects that reclaim scanned. */
+/* Read the first file eight times. */
+static int loop(const struct job *job)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < 8 && !ret; i++)
+		ret = ubm_read_once(job->file[0], job->pages);
+	return ret;
+}
+
+/*
+ * Run the loop beside dentries of many files.  @requests gets the number of slab objects that
+ * reclaim scanned.
+ */
 static int loop_beside_dentries(void *arg)
 {
 	struct job *job = arg;
 	char path[192];
-	int i, ret = 0;
+	int i, ret;
 
 	for (i = 0; i < DENTRIES; i++) {
 		snprintf(path, sizeof(path), "%s-absent-%d", job->file[0], i);
 		access(path, F_OK);
 	}
 	job->requests = -mcube_field("/proc/vmstat", "slabs_scanned");
-	for (i = 0; i < 8 && !ret; i++)
-		ret = ubm_read_once(job->file[0], job->pages);
+	ret = loop(job);
 	job->requests += mcube_field("/proc/vmstat", "slabs_scanned");
 	return ret;
 }
@@ -337,22 +349,23 @@ TEST_F_TIMEOUT(ubm_harm, slab_is_not_scanned_more, 600)
 	EXPECT_LE(on.requests, off.requests * 102 / 100 + 128);
 }
 
-/* Loop; @pages_read gets the pages that reclaim scanned, @requests those that it got. */
+/*
+ * Run the loop.  @pages_read gets the number of pages that reclaim scanned, @requests the number of
+ * pages that reclaim freed.
+ */
 static int loop_and_count(void *arg)
 {
 	struct job *job = arg;
-	int i, ret = 0;
+	int ret = loop(job);
 
-	for (i = 0; i < 8 && !ret; i++)
-		ret = ubm_read_once(job->file[0], job->pages);
 	job->pages_read = ubm_event(UBM_CGROUP, "memory.stat", "pgscan");
 	job->requests = ubm_event(UBM_CGROUP, "memory.stat", "pgsteal");
 	return ret;
 }
 
 /*
- * vmpressure() tells sockets and listeners of the share of scanned pages that reclaim got.  Held
- * pages are not among these.
+ * vmpressure() tells sockets and listeners the share of scanned pages that reclaim freed.  Reclaim
+ * does not scan held pages.
  */
 TEST_F_TIMEOUT(ubm_harm, reclaim_succeeds_as_often, 600)
 {
