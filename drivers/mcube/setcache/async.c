@@ -161,16 +161,23 @@ static void bio_done(struct bio *bio)
 	read_done(l);
 }
 
+static void direct_done(void *private)
+{
+	read_done(private);
+}
+
 static void begin_file(struct later *l)
 {
 	struct blk_plug plug;
 	unsigned int i;
 
 	blk_start_plug(&plug);
+	if (l->fill.direct)
+		setcache_submit_direct(&l->fill, &l->left, direct_done, l);
 	for (i = 0; i < l->fill.nr; i++) {
 		struct wait_page_queue *wait = &l->wait[i];
 
-		if (!l->fill.part[i].reserved)
+		if (!l->fill.part[i].reserved || l->fill.part[i].direct)
 			continue;
 		wait->folio = setcache_folio(&l->fill.part[i]);
 		wait->bit_nr = PG_locked;
@@ -243,6 +250,7 @@ ssize_t setcache_fill_later(struct kiocb *iocb, const struct setcache_fill *what
 	l->fill.mapping = what->mapping;
 	l->fill.cookie = what->cookie;
 	l->fill.first = what->first;
+	l->fill.direct = what->direct;
 	l->fill.later = true;
 	obstacle = setcache_fill_reserve(&l->fill, key, what->first + nr - 1);
 	/* Look again once only. */
@@ -302,6 +310,6 @@ int setcache_async_init(void)
 void setcache_async_exit(void)
 {
 	destroy_workqueue(queue);
-	/* A task in which the last bio ended may be on its way out of bio_done(). */
+	/* A task in which the last read ended may be on its way out of this module. */
 	synchronize_rcu_tasks();
 }

@@ -23,16 +23,6 @@
 
 #include "fill.h"
 
-/* Pages from @first on that are read together. */
-static unsigned int run_at(const struct setcache_fill *fill, unsigned int first)
-{
-	unsigned int end = first;
-
-	while (end < fill->nr && fill->part[end].reserved)
-		end++;
-	return end - first;
-}
-
 static void add_run(struct bio *bio, const struct setcache_fill *fill, unsigned int first,
 		    unsigned int nr)
 {
@@ -47,17 +37,21 @@ static int read_runs(struct block_device *bdev, const struct setcache_fill *fill
 {
 	struct bio_vec vec[SETCACHE_BATCH] __uninitialized;
 	unsigned int first = 0, left = fill->reserved, nr;
-	struct bio last, *bio;
+	struct bio last, *bio = NULL;
+	struct blk_plug plug;
 	int ret;
 
 	bio_init(&last, bdev, vec, ARRAY_SIZE(vec), REQ_OP_READ);
 	for (;; first += nr) {
 		while (!fill->part[first].reserved)
 			first++;
-		nr = run_at(fill, first);
+		nr = setcache_run_at(fill, first);
 		left -= nr;
 		if (!left)
 			break;
+		/* A plug is worth its cost only where there are several bios. */
+		if (!bio)
+			blk_start_plug(&plug);
 		bio = bio_alloc(bdev, nr, REQ_OP_READ, GFP_NOIO);
 		add_run(bio, fill, first, nr);
 		bio_chain(bio, &last);
@@ -65,6 +59,8 @@ static int read_runs(struct block_device *bdev, const struct setcache_fill *fill
 	}
 	add_run(&last, fill, first, nr);
 	ret = submit_bio_wait(&last);
+	if (bio)
+		blk_finish_plug(&plug);
 	bio_uninit(&last);
 	return ret;
 }
@@ -92,17 +88,9 @@ static bool read_page(struct block_device *bdev, const struct setcache_fill *fil
 void setcache_read_block(struct setcache_fill *fill)
 {
 	struct block_device *bdev = I_BDEV(fill->mapping->host);
-	struct blk_plug plug;
 	unsigned int i;
-	int ret;
 
-	/* A plug is worth its cost only where there may be several bios. */
-	if (fill->reserved > 1)
-		blk_start_plug(&plug);
-	ret = read_runs(bdev, fill);
-	if (fill->reserved > 1)
-		blk_finish_plug(&plug);
-	if (!ret)
+	if (!read_runs(bdev, fill))
 		return;
 	for (i = 0; i < fill->nr; i++)
 		if (fill->part[i].reserved)
@@ -127,7 +115,7 @@ void setcache_submit_block(const struct setcache_fill *fill, atomic_t *left,
 	struct bio *bio;
 
 	for (first = 0; first < fill->nr; first += max(nr, 1U)) {
-		nr = run_at(fill, first);
+		nr = setcache_run_at(fill, first);
 		if (!nr)
 			continue;
 		bio = bio_alloc(bdev, nr, REQ_OP_READ, GFP_NOIO);

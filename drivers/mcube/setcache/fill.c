@@ -7,8 +7,8 @@
  * A fill reserves a way for each page of the read, as far as it can, and reads all of
  * them under one plug.  The folios are in no page cache: they have the mapping and the
  * index of their file just while ->read_folio() works on them, which brings holes,
- * bytes after the end of the file and blocks of all sizes along.  For block devices
- * see block.c.
+ * bytes after the end of the file and blocks of all sizes along.  For adjacent pages see
+ * direct.c, and for block devices block.c.
  *
  * From the reservation until the pages are read the fill holds the invalidate lock of
  * the file, so that truncation frees no block meanwhile.  Others move or free blocks without
@@ -145,6 +145,7 @@ static enum setcache_obstacle reserve(struct setcache_fill *fill, struct setcach
 		return SETCACHE_IS_FULL;
 	part->hash = key->hash;
 	part->reserved = what == SETCACHE_RESERVED;
+	part->direct = 0;
 	part->failed = false;
 	part->doomed = false;
 	if (part->reserved && !is_sound(part)) {
@@ -218,12 +219,14 @@ static void finish(struct setcache_part *part)
  */
 bool setcache_fill_await(const struct setcache_fill *fill)
 {
-	unsigned int i;
+	unsigned int i, last;
 
-	for (i = 0; i < fill->nr; i++)
+	for (i = 0; i < fill->nr; i = last + 1) {
+		last = setcache_last_with(fill, i);
 		if (fill->part[i].reserved &&
-		    folio_wait_locked_killable(setcache_folio(&fill->part[i])))
+		    folio_wait_locked_killable(setcache_folio(&fill->part[last])))
 			return false;
+	}
 	return true;
 }
 
@@ -233,11 +236,16 @@ bool setcache_fill_await(const struct setcache_fill *fill)
  */
 void setcache_fill_finish(struct setcache_fill *fill)
 {
-	unsigned int i;
+	unsigned int i, last;
 
-	for (i = 0; i < fill->nr; i++)
-		if (fill->part[i].reserved)
+	for (i = 0; i < fill->nr; i = last + 1) {
+		last = setcache_last_with(fill, i);
+		if (!fill->part[i].reserved)
+			continue;
+		finish(&fill->part[last]);
+		for (; i < last && fill->part[last].failed; i++)
 			finish(&fill->part[i]);
+	}
 }
 
 /**

@@ -7,7 +7,9 @@
 #ifndef _DRIVERS_MCUBE_SETCACHE_FILL_H
 #define _DRIVERS_MCUBE_SETCACHE_FILL_H
 
+#include <linux/atomic.h>
 #include <linux/bio.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
@@ -33,6 +35,7 @@ enum setcache_obstacle {
  * @hash: of the page.
  * @way: the way.
  * @reserved: the fill has reserved the way, and reads the page.
+ * @direct: how many pages from this one on a direct read was to bring; 0 if none was.
  * @failed: the page could not be read.
  * @doomed: the page was killed while it was read.  Its blocks may have been those of another
  *          file by then, so nobody may see what was read.
@@ -42,6 +45,7 @@ struct setcache_part {
 	u64 hash;
 	u8 way;
 	bool reserved;
+	u8 direct;
 	bool failed;
 	bool doomed;
 };
@@ -54,6 +58,7 @@ struct setcache_part {
  * @first: index of the first page.
  * @nr: number of pages.
  * @reserved: number of pages that are read.
+ * @direct: direct reads may bring adjacent pages.
  * @later: the reader does not wait, and reads again later.
  * @part: the pages.
  */
@@ -64,6 +69,7 @@ struct setcache_fill {
 	pgoff_t first;
 	unsigned int nr;
 	unsigned int reserved;
+	bool direct;
 	bool later;
 	struct setcache_part part[SETCACHE_BATCH];
 };
@@ -71,6 +77,25 @@ struct setcache_fill {
 static inline struct folio *setcache_folio(const struct setcache_part *part)
 {
 	return part->set->entry[part->way].page;
+}
+
+/* How many pages from @first on are adjacent and reserved. */
+static inline unsigned int setcache_run_at(const struct setcache_fill *fill, unsigned int first)
+{
+	unsigned int end = first;
+
+	while (end < fill->nr && fill->part[end].reserved)
+		end++;
+	return end - first;
+}
+
+/*
+ * The last page that comes with a page.  A direct read unlocks its pages in order, and brings
+ * the first ones, so its last page tells of all.
+ */
+static inline unsigned int setcache_last_with(const struct setcache_fill *fill, unsigned int i)
+{
+	return i + max(fill->part[i].direct, 1) - 1;
 }
 
 /* fill.c */
@@ -89,6 +114,12 @@ void setcache_fill_put(const struct setcache_fill *fill);
 void setcache_read_block(struct setcache_fill *fill);
 void setcache_submit_block(const struct setcache_fill *fill, atomic_t *left,
 			   bio_end_io_t *end, void *private);
+
+/* direct.c */
+bool setcache_direct_fits(struct file *file);
+unsigned int setcache_submit_direct(struct setcache_fill *fill, atomic_t *left,
+				    void (*done)(void *private), void *private);
+bool setcache_direct_mend(struct setcache_fill *fill);
 
 /* orphan.c */
 int setcache_orphan_init(void);

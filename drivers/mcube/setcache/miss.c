@@ -38,23 +38,38 @@ static pgoff_t pages_of(const struct inode *inode, loff_t size)
 	return S_ISBLK(inode->i_mode) ? size >> PAGE_SHIFT : DIV_ROUND_UP(size, PAGE_SIZE);
 }
 
-/*
- * Read the pages that have been reserved, by the file system.  False if the task is to die, and
- * a work item waits for the pages.
- */
-static bool read_file(struct setcache_fill *fill)
+/* Begin to read the pages that have been reserved, by the file system. */
+static void begin_file(struct setcache_fill *fill)
 {
+	unsigned int left = fill->reserved, i;
 	struct blk_plug plug;
-	unsigned int i;
 
-	if (fill->reserved > 1)
+	if (fill->direct)
+		left -= setcache_submit_direct(fill, NULL, NULL, NULL);
+	if (!left)
+		return;
+	if (left > 1)
 		blk_start_plug(&plug);
 	for (i = 0; i < fill->nr; i++)
-		if (fill->part[i].reserved)
+		if (fill->part[i].reserved && !fill->part[i].direct)
 			setcache_fill_submit(fill, i, NULL);
-	if (fill->reserved > 1)
+	if (left > 1)
 		blk_finish_plug(&plug);
-	if (unlikely(!setcache_fill_await(fill)) && setcache_fill_leave(fill))
+}
+
+/* Wait for the pages; false if the task is to die, and a work item waits for them. */
+static bool await_file(const struct setcache_fill *fill)
+{
+	return likely(setcache_fill_await(fill)) || !setcache_fill_leave(fill);
+}
+
+/* As await_file(), but reads the pages that have been reserved. */
+static bool read_file(struct setcache_fill *fill)
+{
+	begin_file(fill);
+	if (!await_file(fill))
+		return false;
+	if (fill->direct && setcache_direct_mend(fill) && !await_file(fill))
 		return false;
 	setcache_fill_finish(fill);
 	return true;
@@ -181,6 +196,7 @@ ssize_t setcache_miss(struct kiocb *iocb, struct iov_iter *to, loff_t *size,
 	}
 	key->user = user;
 	last = min((pgoff_t)(iocb->ki_pos + iov_iter_count(to) - 1) >> PAGE_SHIFT, nr - 1);
+	fill.direct = last > fill.first && setcache_direct_fits(fill.file);
 	if (iocb->ki_flags & IOCB_WAITQ)
 		return setcache_fill_later(iocb, &fill, key, last);
 	obstacle = read_pages(&fill, key, last);
