@@ -98,7 +98,7 @@ PROBE = re.compile(r"probe_")
 # These load other modules of the kernel.
 MODULES = {
     "setcache_block": ("fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"),
-    **dict.fromkeys(("setcache_dm", "setcache_late"),
+    **dict.fromkeys(("setcache_direct", "setcache_dm", "setcache_late"),
                     ("drivers/md/dm-mod.ko", "drivers/md/dm-flakey.ko", "drivers/md/dm-delay.ko")),
 }
 
