@@ -488,7 +488,7 @@ def ubm_kernel(data):
 
 # Part of bench-setcache: (title, its keys of the summary).
 SETCACHE_PARTS = {
-    "cost": ("Instructions of a read", r"(hit|miss|miss64k|missring|read64k)_vs_"),
+    "cost": ("Instructions of a read", r"(hit|miss|miss16k|miss64k|missring|read64k)_vs_"),
     "iops": ("Reads per second", r".*iops_vs_"),
     "locks": ("Locks", r".*bounces_vs_"),
     "ratio": ("Hit ratios", "ratio_"),

@@ -9,10 +9,10 @@
  *	setcache.hit	pread() of pages that are in page sets
  *	setcache.miss	pread() of pages that are not, and all sets are full
  *
- * each of a page (4k) and of 16 pages (64k) at a time, and of 32 pages by io_uring (ring),
- * in a random order that is always the same.  Readahead is off, by POSIX_FADV_RANDOM.  A
- * pass for misses begins with empty caches and reads each page once.  Its first half, which
- * has more pages than the cgroup or the sets, is not counted.
+ * each of a page (4k), of 4 pages (16k) and of 16 pages (64k) at a time, and of 32 pages by
+ * io_uring (ring), in a random order that is always the same.  Readahead is off, by
+ * POSIX_FADV_RANDOM.  A pass for misses begins with empty caches and reads each page once.  Its
+ * first half, which has more pages than the cgroup or the sets, is not counted.
  *
  * The program counts instructions, see icount.h, and prints them per 1000 pages.  The
  * line "copy" says by how much the instruction that copies a page counts more than one: to
@@ -34,7 +34,7 @@
 #define SETCACHE	"/sys/kernel/mm/mcube/setcache/"
 #define PIECE		(16 * PAGE)
 #define BUFFER		(RING_DEPTH * PAGE)
-#define KINDS		3
+#define KINDS		4
 /* MiB of the sets: few pages of the hot file in each set, and much less than the file. */
 #define SIZE_HITS	"64"
 #define SIZE_MISSES	"4"
@@ -117,7 +117,8 @@ static void count(const char *what, int fd, bool hits)
 		void (*pass)(int fd, const unsigned int *order, unsigned long piece,
 			     unsigned long from, unsigned long to);
 	} kinds[KINDS] = {
-		{ "4k", PAGE, pass }, { "64k", PIECE, pass }, { "ring", PAGE, pass_ring },
+		{ "4k", PAGE, pass }, { "16k", PIECE / 4, pass }, { "64k", PIECE, pass },
+		{ "ring", PAGE, pass_ring },
 	};
 	unsigned long start, k, i;
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """bench-setcache, part cost: instructions of a read, all stores side by side in one boot.
 
-A program in the guest (tools/mcube/guest/setcachecost.c) reads a page, or 16 pages, at a
+A program in the guest (tools/mcube/guest/setcachecost.c) reads a page, 4 or 16 pages at a
 time, or 32 pages by io_uring, in a random order: pages that are in the page cache, or in
 sets; pages that are not, while the page cache is in a memory cgroup that is full, and while
 all sets are full; and by O_DIRECT. Copying a page, by the kernel to the user or by the RAM
@@ -18,12 +18,13 @@ from mcube_cmd.term import print_table
 from . import STORES, cells, versus
 from .places import COPIES, PLACES, fill, setup
 
-READS = ("hit4k", "hit64k", "hitring", "miss4k", "miss64k", "missring")
+READS = ("hit4k", "hit16k", "hit64k", "hitring", "miss4k", "miss16k", "miss64k", "missring")
 # Key of the summary: reads, and what page sets are compared with.
 RATIOS = {"hit_vs_pagecache": (("hit4k",), "pagecache"),
           "miss_vs_direct": (("miss4k",), "direct"),
           "miss_vs_pagecache": (("miss4k",), "pagecache"),
           "read64k_vs_pagecache": (("hit64k", "miss64k"), "pagecache"),
+          "miss16k_vs_direct": (("miss16k",), "direct"),
           "miss64k_vs_direct": (("miss64k",), "direct"),
           "missring_vs_direct": (("missring",), "direct"),
           "missring_vs_pagecache": (("missring",), "pagecache")}
