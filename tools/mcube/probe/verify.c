@@ -29,6 +29,9 @@
 #define ATTEMPTS	3
 #define GROW_DRAWS	8
 #define SEARCH_DRAWS	3
+/* A crowd of random pages competes in some draws, so that it needs more of them. */
+#define CROWD_GROW_DRAWS	24
+#define CROWD_DRAWS		6
 #define SEARCH_REPEATS	3
 #define NEXT_MEMORY	"free some memory, or run it on a machine with more"
 
@@ -221,33 +224,69 @@ static enum verdict check_map(struct memory *m, const struct options *o, const u
 	return d.verdict;
 }
 
-/* Share of draws of @n pages that agree in bits 12 to 20 but for @flip in half of them. */
+/*
+ * Votes of draws of @n pages that agree in bits 12 to 20 but for @flip in half of them.  With
+ * @crowd pages of other values of these bits push them out of the first level.
+ */
 static unsigned int competing(const struct pool *p, const struct options *o, size_t *page,
-			      size_t n, unsigned int flip, unsigned int draws, double threshold)
+			      size_t n, unsigned int flip, unsigned int draws, double threshold,
+			      bool crowd)
 {
 	unsigned int votes = 0;
 
 	for (unsigned int k = 0; k < draws; k++) {
-		size_t got = two_colors(p, random_below(p->colors), flip, page, n);
-		struct timed t = draw(p, o, page, got, 0, SEARCH_REPEATS);
+		unsigned int color = random_below(p->colors);
+		size_t got = two_colors(p, color, flip, page, n);
+		size_t more = crowd ? others(p, color, flip, page + got, got) : 0;
+		struct timed t = draw(p, o, page, got + more, more, SEARCH_REPEATS);
 
 		votes += got == n && t.plain - t.apart > threshold;
 	}
 	return votes;
 }
 
-static const char *find(struct pool *p, const struct options *o, size_t *page,
-			struct index_bits *found, size_t *room)
+static const char *find_bits(struct pool *p, const struct options *o, size_t *page,
+			     struct index_bits *found, size_t *room, double threshold, bool crowd)
 {
-	static struct draws fit, miss;
+	unsigned int draws = crowd ? CROWD_GROW_DRAWS : GROW_DRAWS;
 	static unsigned char votes[SEARCH];
 	size_t whole = o->cache.bytes >> PAGE_SHIFT, n, last = 0, most = p->first[1];
-	double threshold;
-	const char *why;
 
 	for (unsigned int i = 1; i < p->colors; i++)
 		if (p->first[i + 1] - p->first[i] < most)
 			most = p->first[i + 1] - p->first[i];
+	/* 3, 4, 6, 8, 12, ...: half of the first number that competes fits. */
+	for (n = 3; n <= most; n = n & (n - 1) ? n / 3 * 4 : n / 2 * 3) {
+		if (competing(p, o, page, n, 0, draws, threshold, crowd) >= draws - 1)
+			break;
+		last = n;
+	}
+	if (n > most)
+		return "pages that agree in address bits 12 to 20 do not compete for the cache, as "
+		       "many as there are";
+	*room = last;
+	draws = crowd ? CROWD_DRAWS : SEARCH_DRAWS;
+	work = work_done + (double)SEARCH * draws * SEARCH_REPEATS * n +
+	       measure_work(o, 6);
+	for (unsigned int d = 0; d < SEARCH; d++)
+		votes[d] = competing(p, o, page, n, d, draws, threshold, crowd);
+	decide_index(found, votes, draws);
+	if (!found->why && !found->masks)
+		found->why = "pages compete whatever their address bits 12 to 20";
+	if (!found->why && (n << found->masks < whole / 2 || last << found->masks > whole * 2))
+		found->why = "the colors found, with the pages that each has room for, do not add up "
+			     "to the cache";
+	return found->why;
+}
+
+static const char *find(struct pool *p, const struct options *o, size_t *page,
+			struct index_bits *found, size_t *room)
+{
+	size_t whole = o->cache.bytes >> PAGE_SHIFT;
+	static struct draws fit, miss;
+	double threshold;
+	const char *why;
+
 	fit.nr = 0;
 	miss.nr = 0;
 	for (unsigned int k = 0; k < controls(o); k++) {
@@ -258,25 +297,14 @@ static const char *find(struct pool *p, const struct options *o, size_t *page,
 	threshold = decide_threshold(&fit, &miss, &why);
 	if (!threshold)
 		return why;
-	/* 3, 4, 6, 8, 12, ...: half of the first number that competes fits. */
-	for (n = 3; n <= most; n = n & (n - 1) ? n / 3 * 4 : n / 2 * 3) {
-		if (competing(p, o, page, n, 0, GROW_DRAWS, threshold) >= GROW_DRAWS - 1)
-			break;
-		last = n;
-	}
-	if (n > most)
-		return "pages that agree in address bits 12 to 20 do not compete for the cache, as "
-		       "many as there are";
-	*room = last;
-	work = work_done + (double)SEARCH * SEARCH_DRAWS * SEARCH_REPEATS * n +
-	       measure_work(o, 6);
-	for (unsigned int d = 0; d < SEARCH; d++)
-		votes[d] = competing(p, o, page, n, d, SEARCH_DRAWS, threshold);
-	decide_index(found, votes, SEARCH_DRAWS);
-	if (!found->why && (n << found->masks < whole / 2 || last << found->masks > whole * 2))
-		found->why = "the colors found, with the pages that each has room for, do not add up "
-			     "to the cache";
-	return found->why;
+	why = find_bits(p, o, page, found, room, threshold, false);
+	/*
+	 * A first level of more ways than the cache in question holds pages that compete.  The
+	 * crowd shows them, but may itself compete where colors are few, so it comes second.
+	 */
+	if (why && o->cache.level == 2)
+		why = find_bits(p, o, page, found, room, threshold, true);
+	return why;
 }
 
 static int search(struct memory *m, const struct options *o, size_t *page)
@@ -295,8 +323,6 @@ static int search(struct memory *m, const struct options *o, size_t *page)
 	if (!why)
 		why = find(&p, o, page, &found, &room);
 	pool_free(&p);
-	if (!why && !found.masks)
-		why = "pages compete whatever their address bits 12 to 20";
 	if (why) {
 		printf("{\"result\": \"find\", \"room\": %zu, \"agreement\": %.3f", room,
 		       found.agreement);

@@ -99,3 +99,14 @@ TEST(masks_are_found)
 		    "\"masks\": [\"0x1000\", \"0x2000\", \"0x4000\", \"0x8000\"]");
 	EXPECT_SAYS(in_guest(&small, "small", no_keys, "-f -l 2 -b 131072 -d 8"), UNKNOWN);
 }
+
+/* As on clients with 4 ways of L2 behind 8 of the first level. */
+TEST(masks_are_found_behind_a_first_level_of_more_ways)
+{
+	const struct guest large = { "2M", 21, false, 15 }, small = { "4K", 21, false, 15 };
+	const char *line = in_guest(&large, "sliced", no_keys, "-f -l 2 -b 262144 -d 8");
+
+	EXPECT_SAYS(line, HOLDS ", \"confidence\": 0.9");
+	EXPECT_SAYS(line, "\"masks\": [\"0x1000\", \"0x2000\", \"0x4000\", \"0x8000\"]");
+	EXPECT_SAYS(in_guest(&small, "sliced", no_keys, "-f -l 2 -b 262144 -d 8"), UNKNOWN);
+}
