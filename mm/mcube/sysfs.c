@@ -4,9 +4,8 @@
  *
  * Copyright (C) 2026 The mcube authors
  *
- * Helpers that read and write numbers, switches and choices, that add up
- * counters, and that make a directory with a group of counters.  Each file itself
- * decides which numbers and choices it accepts, and reports what it refuses.
+ * Settings, which are numbers or choices, and the parts of which files are made that do more
+ * than set a number.  A file reports what it refuses.
  */
 
 #define pr_fmt(fmt) "mcube: " fmt
@@ -17,7 +16,9 @@
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/kstrtox.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/string.h>
@@ -116,6 +117,96 @@ ssize_t mcube_show_choice(char *buf, const char * const *names,
 	return len;
 }
 EXPORT_SYMBOL_NS_GPL(mcube_show_choice, MCUBE);
+
+/**
+ * mcube_setting_show() - read a setting
+ * @kobj: the directory.
+ * @attr: the file, in a struct mcube_setting.
+ * @buf: filled in.
+ *
+ * Return: the length of the text.
+ */
+ssize_t mcube_setting_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	struct mcube_setting *s = container_of(attr, struct mcube_setting, attr);
+	unsigned int value = READ_ONCE(*s->value);
+
+	if (s->names)
+		return mcube_show_choice(buf, s->names, s->max + 1, value);
+	return sysfs_emit(buf, "%u\n", value);
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setting_show, MCUBE);
+
+static int parse_setting(const struct mcube_setting *s, const char *buf, size_t count,
+			 unsigned int *value)
+{
+	int ret;
+
+	if (!s->names)
+		return mcube_parse_uint(buf, count, s->min, s->max, value);
+	ret = mcube_parse_choice(buf, count, s->names, s->max + 1);
+	*value = ret;
+	return min(ret, 0);
+}
+
+/* Say what would have been right. */
+static void refuse_setting(const struct mcube_setting *s)
+{
+	const char *name = s->attr.attr.name;
+	char text[128];
+	unsigned int i;
+	int len = 0;
+
+	if (!s->names) {
+		pr_warn_ratelimited("%s/%s: expected %u %s %u%s%s\n", s->room, name, s->min,
+				    s->max > 1 ? "to" : "or", s->max, s->unit ? " " : "",
+				    s->unit ?: "");
+		return;
+	}
+	for (i = 0; i <= s->max; i++)
+		len += scnprintf(text + len, sizeof(text) - len, "%s%s", s->names[i],
+				 i == s->max ? "" : i + 1 == s->max ? " or " : ", ");
+	pr_warn_ratelimited("%s/%s: expected %s\n", s->room, name, text);
+}
+
+/**
+ * mcube_setting_store() - write a setting
+ * @kobj: the directory.
+ * @attr: the file, in a struct mcube_setting.
+ * @buf: the text that was written.
+ * @count: length of the text.
+ *
+ * A text that is refused is reported, with what would have been right.
+ *
+ * Context: process, sleeps.
+ * Return: @count, -EINVAL, -ERANGE, -EINTR, or what the setting's own function returned.
+ */
+ssize_t mcube_setting_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
+			    size_t count)
+{
+	struct mcube_setting *s = container_of(attr, struct mcube_setting, attr);
+	unsigned int value;
+	int ret = parse_setting(s, buf, count, &value);
+
+	if (ret) {
+		refuse_setting(s);
+		return ret;
+	}
+	if (s->set) {
+		ret = s->set(value);
+		if (ret == -EBUSY)
+			pr_warn_ratelimited("%s/%s: first write 0 to %s/enabled\n", s->room,
+					    attr->attr.name, s->room);
+		return ret ?: count;
+	}
+	if (s->lock && mutex_lock_interruptible(s->lock))
+		return -EINTR;
+	WRITE_ONCE(*s->value, value);
+	if (s->lock)
+		mutex_unlock(s->lock);
+	return count;
+}
+EXPORT_SYMBOL_NS_GPL(mcube_setting_store, MCUBE);
 
 /**
  * mcube_sum() - add up a counter

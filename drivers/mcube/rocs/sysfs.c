@@ -48,54 +48,10 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-static ssize_t reserve_show(struct kobject *kobj, struct kobj_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(rocs_config.reserve));
-}
-
-static ssize_t reserve_store(struct kobject *kobj, struct kobj_attribute *attr,
-			     const char *buf, size_t count)
-{
-	unsigned int share;
-	int ret = mcube_parse_uint(buf, count, 1, MCUBE_RESERVE_MAX, &share);
-
-	if (ret) {
-		pr_warn_ratelimited("rocs/reserve: expected 1 to %u\n", MCUBE_RESERVE_MAX);
-		return ret;
-	}
-	ret = rocs_set_reserve(share);
-	if (ret == -EBUSY)
-		pr_warn_ratelimited("rocs/reserve: first write 0 to rocs/enabled\n");
-	return ret ?: count;
-}
-
 static const char * const search_names[] = {
 	[ROCS_SEARCH_LINEAR]	= "linear",
 	[ROCS_SEARCH_COARSE]	= "coarse",
 };
-
-static ssize_t search_show(struct kobject *kobj, struct kobj_attribute *attr,
-			   char *buf)
-{
-	return mcube_show_choice(buf, search_names, ARRAY_SIZE(search_names),
-				 READ_ONCE(rocs_config.plan.search));
-}
-
-static ssize_t search_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
-{
-	int kind = mcube_parse_choice(buf, count, search_names,
-				      ARRAY_SIZE(search_names));
-
-	if (kind < 0) {
-		pr_warn_ratelimited("rocs/search: expected linear or coarse\n");
-		return kind;
-	}
-	scoped_cond_guard(mutex_intr, return -EINTR, &rocs_lock)
-		rocs_config.plan.search = kind;
-	return count;
-}
 
 /* The text without blanks around it; NULL if the text holds a NUL or is too long. */
 static char *copy_of(const char *buf, size_t count, char *copy, size_t size)
@@ -160,57 +116,12 @@ static ssize_t cgroup_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-/**
- * struct number - a setting that is a number and may change at any time
- * @attr: the file.
- * @value: the setting.
- * @min: least value.
- * @max: greatest value.
- */
-struct number {
-	struct kobj_attribute attr;
-	unsigned int *value;
-	unsigned int min;
-	unsigned int max;
-};
-
-static ssize_t number_show(struct kobject *kobj, struct kobj_attribute *attr,
-			   char *buf)
-{
-	struct number *n = container_of(attr, struct number, attr);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(*n->value));
-}
-
-static ssize_t number_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
-{
-	struct number *n = container_of(attr, struct number, attr);
-	unsigned int value;
-	int ret = mcube_parse_uint(buf, count, n->min, n->max, &value);
-
-	if (ret) {
-		pr_warn_ratelimited("rocs/%s: expected %u to %u\n", attr->attr.name,
-				    n->min, n->max);
-		return ret;
-	}
-	scoped_cond_guard(mutex_intr, return -EINTR, &rocs_lock)
-		WRITE_ONCE(*n->value, value);
-	return count;
-}
-
 #define NUMBER(_name, _value, _min, _max)				\
-static struct number _name##_number = {					\
-	.attr = {							\
-		.attr = { .name = #_name, .mode = 0644 },		\
-		.show = number_show,					\
-		.store = number_store,					\
-	},								\
-	.value = &rocs_config._value,					\
-	.min = _min,							\
-	.max = _max,							\
-}
+	MCUBE_SETTING("rocs", _name, rocs_config._value, _min, _max, .lock = &rocs_lock)
 
+MCUBE_SETTING("rocs", reserve, rocs_config.reserve, 1, MCUBE_RESERVE_MAX,
+	      .set = rocs_set_reserve);
+MCUBE_CHOICE("rocs", search, rocs_config.plan.search, search_names, .lock = &rocs_lock);
 NUMBER(steps, plan.steps, 1, ROCS_SEARCH_POINTS - 1);
 NUMBER(window_kcycles, window_kcycles, 1000, 100000000);
 NUMBER(tick_ms, tick_ms, 1, 10000);
@@ -225,7 +136,8 @@ NUMBER(sample_cost, sample_cost, 100, 1000000);
 NUMBER(profile_pages, profile_pages, 3072, 393216);
 NUMBER(pages_per_second, pages_per_second, 64, 1048576);
 NUMBER(split_thp, split_thp, 0, 1);
-NUMBER(auto, automatic, 0, 1);
+/* compiler_types.h has a macro auto, which NUMBER() would expand. */
+MCUBE_SETTING("rocs", auto, rocs_config.automatic, 0, 1, .lock = &rocs_lock);
 
 static ssize_t prefetch_off_show(struct kobject *kobj, struct kobj_attribute *attr,
 				 char *buf)
@@ -253,33 +165,31 @@ static ssize_t prefetch_off_store(struct kobject *kobj, struct kobj_attribute *a
 }
 
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
-static struct kobj_attribute reserve_attr = __ATTR_RW(reserve);
-static struct kobj_attribute search_attr = __ATTR_RW(search);
 static struct kobj_attribute pids_attr = __ATTR_RW(pids);
 static struct kobj_attribute cgroup_attr = __ATTR_RW(cgroup);
 static struct kobj_attribute prefetch_off_attr = __ATTR_RW(prefetch_off);
 
 static const struct attribute * const files[] = {
 	&enabled_attr.attr,
-	&reserve_attr.attr,
+	&reserve_setting.attr.attr,
 	&pids_attr.attr,
 	&cgroup_attr.attr,
-	&auto_number.attr.attr,
-	&search_attr.attr,
-	&steps_number.attr.attr,
-	&window_kcycles_number.attr.attr,
-	&tick_ms_number.attr.attr,
-	&profile_windows_number.attr.attr,
-	&settle_windows_number.attr.attr,
-	&min_rate_number.attr.attr,
-	&phase_percent_number.attr.attr,
-	&phase_confirm_number.attr.attr,
-	&stack_rate_number.attr.attr,
-	&budget_number.attr.attr,
-	&sample_cost_number.attr.attr,
-	&profile_pages_number.attr.attr,
-	&pages_per_second_number.attr.attr,
-	&split_thp_number.attr.attr,
+	&auto_setting.attr.attr,
+	&search_setting.attr.attr,
+	&steps_setting.attr.attr,
+	&window_kcycles_setting.attr.attr,
+	&tick_ms_setting.attr.attr,
+	&profile_windows_setting.attr.attr,
+	&settle_windows_setting.attr.attr,
+	&min_rate_setting.attr.attr,
+	&phase_percent_setting.attr.attr,
+	&phase_confirm_setting.attr.attr,
+	&stack_rate_setting.attr.attr,
+	&budget_setting.attr.attr,
+	&sample_cost_setting.attr.attr,
+	&profile_pages_setting.attr.attr,
+	&pages_per_second_setting.attr.attr,
+	&split_thp_setting.attr.attr,
 	&prefetch_off_attr.attr,
 	NULL
 };

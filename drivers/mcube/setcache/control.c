@@ -126,15 +126,6 @@ int setcache_set_size(u32 mib)
 }
 
 /**
- * setcache_set_policy() - choose which page of a set goes
- * @policy: the policy.
- */
-void setcache_set_policy(enum setcache_policy policy)
-{
-	WRITE_ONCE(setcache_config.policy, policy);
-}
-
-/**
  * setcache_set_numa() - choose how sets use the nodes
  * @numa: the mode.
  *

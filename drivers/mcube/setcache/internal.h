@@ -223,7 +223,6 @@ void setcache_async_exit(void);
 /* control.c */
 int setcache_set_mode(enum setcache_mode mode);
 int setcache_set_size(u32 mib);
-void setcache_set_policy(enum setcache_policy policy);
 int setcache_set_numa(enum setcache_numa numa);
 void setcache_control_exit(void);
 

@@ -66,25 +66,7 @@ static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return pool_made("mode", setcache_set_mode(mode)) ?: count;
 }
 
-static ssize_t policy_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return mcube_show_choice(buf, policy_names, ARRAY_SIZE(policy_names),
-				 READ_ONCE(setcache_config.policy));
-}
-
-static ssize_t policy_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
-{
-	int policy = mcube_parse_choice(buf, count, policy_names,
-					ARRAY_SIZE(policy_names));
-
-	if (policy < 0) {
-		pr_warn_ratelimited("setcache/policy: expected lru, lfu, nrlfu or s3fifo\n");
-		return policy;
-	}
-	setcache_set_policy(policy);
-	return count;
-}
+MCUBE_CHOICE("setcache", policy, setcache_config.policy, policy_names);
 
 static ssize_t numa_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -129,13 +111,12 @@ static ssize_t size_mib_store(struct kobject *kobj, struct kobj_attribute *attr,
 }
 
 static struct kobj_attribute mode_attr = __ATTR_RW(mode);
-static struct kobj_attribute policy_attr = __ATTR_RW(policy);
 static struct kobj_attribute numa_attr = __ATTR_RW(numa);
 static struct kobj_attribute size_mib_attr = __ATTR_RW(size_mib);
 
 static const struct attribute * const files[] = {
 	&mode_attr.attr,
-	&policy_attr.attr,
+	&policy_setting.attr.attr,
 	&numa_attr.attr,
 	&size_mib_attr.attr,
 	NULL

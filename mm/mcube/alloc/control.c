@@ -316,15 +316,6 @@ bool mcube_alloc_enabled(void)
 	return READ_ONCE(enabled);
 }
 
-/**
- * mcube_alloc_set_fill_order() - choose the fill order of new containers
- * @fill_order: the fill order; containers that exist keep their fill order.
- */
-void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order)
-{
-	WRITE_ONCE(mcube_config.fill_order, fill_order);
-}
-
 static int set_while_off(unsigned int *setting, unsigned int value)
 {
 	scoped_cond_guard(mutex_intr, return -EINTR, &mcube_control_lock) {

@@ -685,7 +685,6 @@ void mcube_policy_disable_all(void);
 
 int mcube_alloc_enable(bool on);
 bool mcube_alloc_enabled(void);
-void mcube_alloc_set_fill_order(enum mcube_fill_order fill_order);
 int mcube_alloc_set_order(unsigned int order);
 int mcube_alloc_set_cluster_order(unsigned int order);
 unsigned int mcube_alloc_containers(void);

@@ -44,72 +44,11 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-static ssize_t fill_order_show(struct kobject *kobj,
-			       struct kobj_attribute *attr, char *buf)
-{
-	return mcube_show_choice(buf, mcube_fill_order_names, MCUBE_NR_FILL_ORDERS,
-				 READ_ONCE(mcube_config.fill_order));
-}
-
-static ssize_t fill_order_store(struct kobject *kobj,
-				struct kobj_attribute *attr, const char *buf,
-				size_t count)
-{
-	int fill_order = mcube_parse_choice(buf, count, mcube_fill_order_names,
-					    MCUBE_NR_FILL_ORDERS);
-
-	if (fill_order < 0) {
-		pr_warn_ratelimited("alloc/fill_order: expected shuffle, paper, even or auto\n");
-		return fill_order;
-	}
-	mcube_alloc_set_fill_order(fill_order);
-	return count;
-}
-
-static ssize_t container_order_show(struct kobject *kobj,
-				    struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_config.order));
-}
-
-/* Write an order that changes only while the allocator is off. */
-static ssize_t store_order(const char *file, const char *buf, size_t count,
-			   int (*set)(unsigned int order), unsigned int min,
-			   unsigned int max)
-{
-	unsigned int order;
-	int ret = mcube_parse_uint(buf, count, 0, UINT_MAX, &order);
-
-	if (!ret)
-		ret = set(order);
-	if (ret == -EBUSY)
-		pr_warn_ratelimited("alloc/%s: first write 0 to alloc/enabled\n", file);
-	else if (ret != -EINTR && ret)
-		pr_warn_ratelimited("alloc/%s: expected %u to %u\n", file, min, max);
-	return ret ?: count;
-}
-
-static ssize_t container_order_store(struct kobject *kobj,
-				     struct kobj_attribute *attr,
-				     const char *buf, size_t count)
-{
-	return store_order("container_order", buf, count, mcube_alloc_set_order,
-			   MCUBE_ORDER_MIN, MCUBE_ORDER_MAX);
-}
-
-static ssize_t cluster_order_show(struct kobject *kobj,
-				  struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_config.cluster_order));
-}
-
-static ssize_t cluster_order_store(struct kobject *kobj,
-				   struct kobj_attribute *attr, const char *buf,
-				   size_t count)
-{
-	return store_order("cluster_order", buf, count, mcube_alloc_set_cluster_order,
-			   0, MCUBE_CLUSTER_MAX);
-}
+MCUBE_CHOICE("alloc", fill_order, mcube_config.fill_order, mcube_fill_order_names);
+MCUBE_SETTING("alloc", container_order, mcube_config.order, 0, MCUBE_MAX_ORDER,
+	      .set = mcube_alloc_set_order);
+MCUBE_SETTING("alloc", cluster_order, mcube_config.cluster_order, 0, MCUBE_CLUSTER_MAX,
+	      .set = mcube_alloc_set_cluster_order);
 
 static ssize_t fill_auto_show(struct kobject *kobj, struct kobj_attribute *attr,
 			      char *buf)
@@ -151,19 +90,16 @@ static ssize_t cover_order_show(struct kobject *kobj, struct kobj_attribute *att
 static struct kobj_attribute container_banks_attr = __ATTR_RO(container_banks);
 static struct kobj_attribute cover_order_attr = __ATTR_RO(cover_order);
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
-static struct kobj_attribute fill_order_attr = __ATTR_RW(fill_order);
 static struct kobj_attribute fill_auto_attr = __ATTR_RO(fill_auto);
-static struct kobj_attribute container_order_attr = __ATTR_RW(container_order);
-static struct kobj_attribute cluster_order_attr = __ATTR_RW(cluster_order);
 
 static const struct attribute *alloc_attrs[] = {
 	&enabled_attr.attr,
-	&fill_order_attr.attr,
+	&fill_order_setting.attr.attr,
 	&fill_auto_attr.attr,
-	&container_order_attr.attr,
+	&container_order_setting.attr.attr,
 	&container_banks_attr.attr,
 	&cover_order_attr.attr,
-	&cluster_order_attr.attr,
+	&cluster_order_setting.attr.attr,
 	NULL,
 };
 
@@ -203,6 +139,9 @@ static const struct attribute_group stat_group = {
 
 static int __init mcube_sysfs_alloc_init(void)
 {
+	/* The order of a pageblock is no constant on all machines. */
+	container_order_setting.min = MCUBE_ORDER_MIN;
+	container_order_setting.max = MCUBE_ORDER_MAX;
 	return PTR_ERR_OR_ZERO(mcube_sysfs_add("alloc", alloc_attrs, &stat_group));
 }
 late_initcall(mcube_sysfs_alloc_init);

@@ -138,12 +138,12 @@ int mcube_srm_set_reserve(unsigned int share)
 
 /**
  * mcube_srm_set_hop() - let pages that belong to no file hop over the colors
- * @on: true if they hop.
+ * @on: 1 if they hop, 0 if not.
  *
  * Context: process, sleeps.
  * Return: 0, or -EINTR.
  */
-int mcube_srm_set_hop(bool on)
+int mcube_srm_set_hop(unsigned int on)
 {
 	int ret = mcube_policy_lock_interruptible();
 

@@ -100,8 +100,8 @@ static inline void mcube_srm_count(enum mcube_srm_stat stat, long nr)
 struct mcube_srm_config {
 	unsigned int tl;
 	enum mcube_srm_mode mode;
-	bool vm_hop;
-	bool reclaim;
+	unsigned int vm_hop;
+	unsigned int reclaim;
 	unsigned int reserve;
 	unsigned int lend;
 	unsigned int group_order;
@@ -127,7 +127,7 @@ unsigned long mcube_srm_stat(enum mcube_srm_stat stat);
 /* control.c */
 int mcube_srm_enable(bool on);
 bool mcube_srm_enabled(void);
-int mcube_srm_set_hop(bool on);
+int mcube_srm_set_hop(unsigned int on);
 int mcube_srm_set_group_order(unsigned int order);
 int mcube_srm_set_reserve(unsigned int share);
 

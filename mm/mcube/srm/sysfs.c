@@ -51,70 +51,6 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-/* Numbers of pages or seconds that may change at any time. */
-static ssize_t number_store(const char *name, const char *unit, const char *buf,
-			    size_t count, unsigned int min, unsigned int max,
-			    unsigned int *number)
-{
-	unsigned int value;
-	int ret = mcube_parse_uint(buf, count, min, max, &value);
-
-	if (ret) {
-		pr_warn_ratelimited("srm/%s: expected %u to %u %s\n", name,
-				    min, max, unit);
-		return ret;
-	}
-	WRITE_ONCE(*number, value);
-	return count;
-}
-
-static ssize_t tl_show(struct kobject *kobj, struct kobj_attribute *attr,
-		       char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.tl));
-}
-
-static ssize_t tl_store(struct kobject *kobj, struct kobj_attribute *attr,
-			const char *buf, size_t count)
-{
-	return number_store("tl", "pages", buf, count, MCUBE_SEGMENT_MIN,
-			    MCUBE_SEGMENT_MAX, &mcube_srm_config.tl);
-}
-
-static ssize_t reuse_show(struct kobject *kobj, struct kobj_attribute *attr,
-			  char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.reuse));
-}
-
-static ssize_t reuse_store(struct kobject *kobj, struct kobj_attribute *attr,
-			   const char *buf, size_t count)
-{
-	return number_store("reuse", "pages", buf, count, 0, MCUBE_REUSE_PAGES_MAX,
-			    &mcube_srm_config.reuse);
-}
-
-static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
-			 char *buf)
-{
-	return mcube_show_choice(buf, mode_names, MCUBE_SRM_NR_MODES,
-				 READ_ONCE(mcube_srm_config.mode));
-}
-
-static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
-			  const char *buf, size_t count)
-{
-	int mode = mcube_parse_choice(buf, count, mode_names,
-				      MCUBE_SRM_NR_MODES);
-
-	if (mode < 0) {
-		pr_warn_ratelimited("srm/mode: expected segments or stateless\n");
-		return mode;
-	}
-	WRITE_ONCE(mcube_srm_config.mode, mode);
-	return count;
-}
-
 static ssize_t group_order_show(struct kobject *kobj,
 				struct kobj_attribute *attr, char *buf)
 {
@@ -123,18 +59,6 @@ static ssize_t group_order_show(struct kobject *kobj,
 	if (order == MCUBE_GROUP_ORDER_AUTO)
 		return sysfs_emit(buf, "auto\n");
 	return sysfs_emit(buf, "%u\n", order);
-}
-
-/* Settings that change only while the policy is off. */
-static ssize_t set_fixed(const char *name, size_t count, unsigned int value,
-			 int (*set)(unsigned int value))
-{
-	int ret = set(value);
-
-	if (ret == -EBUSY)
-		pr_warn_ratelimited("srm/%s: first write 0 to srm/enabled\n",
-				    name);
-	return ret ?: count;
 }
 
 static ssize_t group_order_store(struct kobject *kobj,
@@ -152,96 +76,35 @@ static ssize_t group_order_store(struct kobject *kobj,
 				    MCUBE_GROUP_ORDER_MAX);
 		return ret;
 	}
-	return set_fixed("group_order", count, order, mcube_srm_set_group_order);
-}
-
-static ssize_t reserve_show(struct kobject *kobj, struct kobj_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.reserve));
-}
-
-static ssize_t reserve_store(struct kobject *kobj, struct kobj_attribute *attr,
-			     const char *buf, size_t count)
-{
-	unsigned int share;
-	int ret = mcube_parse_uint(buf, count, 0, MCUBE_RESERVE_MAX, &share);
-
-	if (ret) {
-		pr_warn_ratelimited("srm/reserve: expected 0 to %u\n",
-				    MCUBE_RESERVE_MAX);
-		return ret;
-	}
-	return set_fixed("reserve", count, share, mcube_srm_set_reserve);
-}
-
-static ssize_t lend_show(struct kobject *kobj, struct kobj_attribute *attr,
-			 char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(mcube_srm_config.lend));
-}
-
-static ssize_t lend_store(struct kobject *kobj, struct kobj_attribute *attr,
-			  const char *buf, size_t count)
-{
-	return number_store("lend", "seconds", buf, count, 0, MCUBE_LEND_MAX,
-			    &mcube_srm_config.lend);
-}
-
-static ssize_t vm_hop_show(struct kobject *kobj, struct kobj_attribute *attr,
-			   char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(mcube_srm_config.vm_hop));
-}
-
-static ssize_t vm_hop_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
-{
-	unsigned int on;
-	int ret = mcube_parse_switch("srm/vm_hop", buf, count, &on);
-
-	if (!ret)
-		ret = mcube_srm_set_hop(on);
+	ret = mcube_srm_set_group_order(order);
+	if (ret == -EBUSY)
+		pr_warn_ratelimited("srm/group_order: first write 0 to srm/enabled\n");
 	return ret ?: count;
 }
 
-static ssize_t reclaim_show(struct kobject *kobj, struct kobj_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(mcube_srm_config.reclaim));
-}
-
-static ssize_t reclaim_store(struct kobject *kobj, struct kobj_attribute *attr,
-			     const char *buf, size_t count)
-{
-	unsigned int on;
-	int ret = mcube_parse_switch("srm/reclaim", buf, count, &on);
-
-	if (!ret)
-		WRITE_ONCE(mcube_srm_config.reclaim, on);
-	return ret ?: count;
-}
+MCUBE_SETTING("srm", tl, mcube_srm_config.tl, MCUBE_SEGMENT_MIN, MCUBE_SEGMENT_MAX,
+	      .unit = "pages");
+MCUBE_CHOICE("srm", mode, mcube_srm_config.mode, mode_names);
+MCUBE_SETTING("srm", reserve, mcube_srm_config.reserve, 0, MCUBE_RESERVE_MAX,
+	      .set = mcube_srm_set_reserve);
+MCUBE_SETTING("srm", lend, mcube_srm_config.lend, 0, MCUBE_LEND_MAX, .unit = "seconds");
+MCUBE_SETTING("srm", reuse, mcube_srm_config.reuse, 0, MCUBE_REUSE_PAGES_MAX, .unit = "pages");
+MCUBE_SETTING("srm", vm_hop, mcube_srm_config.vm_hop, 0, 1, .set = mcube_srm_set_hop);
+MCUBE_SETTING("srm", reclaim, mcube_srm_config.reclaim, 0, 1);
 
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
-static struct kobj_attribute tl_attr = __ATTR_RW(tl);
-static struct kobj_attribute mode_attr = __ATTR_RW(mode);
 static struct kobj_attribute group_order_attr = __ATTR_RW(group_order);
-static struct kobj_attribute reserve_attr = __ATTR_RW(reserve);
-static struct kobj_attribute lend_attr = __ATTR_RW(lend);
-static struct kobj_attribute reuse_attr = __ATTR_RW(reuse);
-static struct kobj_attribute vm_hop_attr = __ATTR_RW(vm_hop);
-static struct kobj_attribute reclaim_attr = __ATTR_RW(reclaim);
 
 static const struct attribute *srm_attrs[] = {
 	&enabled_attr.attr,
-	&tl_attr.attr,
-	&mode_attr.attr,
+	&tl_setting.attr.attr,
+	&mode_setting.attr.attr,
 	&group_order_attr.attr,
-	&reserve_attr.attr,
-	&lend_attr.attr,
-	&reuse_attr.attr,
-	&vm_hop_attr.attr,
-	&reclaim_attr.attr,
+	&reserve_setting.attr.attr,
+	&lend_setting.attr.attr,
+	&reuse_setting.attr.attr,
+	&vm_hop_setting.attr.attr,
+	&reclaim_setting.attr.attr,
 	NULL,
 };
 

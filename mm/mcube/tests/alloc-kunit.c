@@ -64,7 +64,7 @@ static void alloc_test_exit(struct kunit *test)
 		return;
 	free_pages_of(t);
 	mcube_alloc_enable(false);
-	mcube_alloc_set_fill_order(t->fill_order);
+	WRITE_ONCE(mcube_config.fill_order, t->fill_order);
 	mcube_alloc_set_order(t->order);
 	alloc_fixture_exit(&t->fixture);
 	kvfree(t);
@@ -630,7 +630,7 @@ static void alloc_toggled_under_load(struct kunit *test)
 	for (i = 0; i < 50; i++) {
 		KUNIT_EXPECT_EQ(test, mcube_alloc_enable(false), 0);
 		KUNIT_EXPECT_EQ(test, mcube_alloc_containers(), 0);
-		mcube_alloc_set_fill_order(i % MCUBE_NR_FILL_ORDERS);
+		WRITE_ONCE(mcube_config.fill_order, i % MCUBE_NR_FILL_ORDERS);
 		KUNIT_EXPECT_EQ(test, mcube_alloc_enable(true), 0);
 		fsleep(1000);
 	}
