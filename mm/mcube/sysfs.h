@@ -7,12 +7,10 @@
 #ifndef _MM_MCUBE_SYSFS_H
 #define _MM_MCUBE_SYSFS_H
 
-#include <linux/array_size.h>
 #include <linux/kobject.h>
+#include <linux/mutex.h>
 #include <linux/sysfs.h>
 #include <linux/types.h>
-
-struct mutex;
 
 int mcube_parse_uint(const char *buf, size_t count, unsigned int min,
 		     unsigned int max, unsigned int *value);
@@ -48,7 +46,7 @@ struct mcube_setting {
 	unsigned int max;
 	const char *unit;
 	const char * const *names;
-	struct mutex *lock;
+	struct mutex *lock;	/* of what uses @value */
 	int (*set)(unsigned int number);
 };
 
@@ -71,10 +69,9 @@ static struct mcube_setting _name##_setting = {				\
 	__VA_ARGS__							\
 }
 
-/* A setting that is one of the words of an array. */
-#define MCUBE_CHOICE(_room, _name, _value, _names, ...)			\
-	MCUBE_SETTING(_room, _name, _value, 0, ARRAY_SIZE(_names) - 1,	\
-		      .names = _names, __VA_ARGS__)
+/* A setting that is one of _nr words. */
+#define MCUBE_CHOICE(_room, _name, _value, _names, _nr, ...)		\
+	MCUBE_SETTING(_room, _name, _value, 0, (_nr) - 1, .names = _names, __VA_ARGS__)
 
 /* A read-only file with one number. */
 #define MCUBE_NUMBER_ATTR(_name, _fmt, _value)				\

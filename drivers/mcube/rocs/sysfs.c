@@ -121,7 +121,8 @@ static ssize_t cgroup_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 MCUBE_SETTING("rocs", reserve, rocs_config.reserve, 1, MCUBE_RESERVE_MAX,
 	      .set = rocs_set_reserve);
-MCUBE_CHOICE("rocs", search, rocs_config.plan.search, search_names, .lock = &rocs_lock);
+MCUBE_CHOICE("rocs", search, rocs_config.plan.search, search_names, ARRAY_SIZE(search_names),
+	     .lock = &rocs_lock);
 NUMBER(steps, plan.steps, 1, ROCS_SEARCH_POINTS - 1);
 NUMBER(window_kcycles, window_kcycles, 1000, 100000000);
 NUMBER(tick_ms, tick_ms, 1, 10000);

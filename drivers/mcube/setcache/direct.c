@@ -176,7 +176,7 @@ bool setcache_direct_fits(struct file *file)
  * @done: called when a direct read has ended, if not NULL.
  * @private: for @done.
  *
- * The folios are unlocked when they have been read, or could not be: then they are not uptodate.
+ * The folios are unlocked when they have been read, or could not be: then PG_uptodate is clear.
  *
  * Context: process, holds the invalidate lock of the file; waits for memory and requests, not
  * until the pages have been read.

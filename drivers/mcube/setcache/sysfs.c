@@ -66,7 +66,7 @@ static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return pool_made("mode", setcache_set_mode(mode)) ?: count;
 }
 
-MCUBE_CHOICE("setcache", policy, setcache_config.policy, policy_names);
+MCUBE_CHOICE("setcache", policy, setcache_config.policy, policy_names, ARRAY_SIZE(policy_names));
 
 static ssize_t numa_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {

@@ -44,7 +44,8 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-MCUBE_CHOICE("alloc", fill_order, mcube_config.fill_order, mcube_fill_order_names);
+MCUBE_CHOICE("alloc", fill_order, mcube_config.fill_order, mcube_fill_order_names,
+	     MCUBE_NR_FILL_ORDERS);
 MCUBE_SETTING("alloc", container_order, mcube_config.order, 0, MCUBE_MAX_ORDER,
 	      .set = mcube_alloc_set_order);
 MCUBE_SETTING("alloc", cluster_order, mcube_config.cluster_order, 0, MCUBE_CLUSTER_MAX,

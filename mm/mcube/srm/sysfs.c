@@ -84,7 +84,7 @@ static ssize_t group_order_store(struct kobject *kobj,
 
 MCUBE_SETTING("srm", tl, mcube_srm_config.tl, MCUBE_SEGMENT_MIN, MCUBE_SEGMENT_MAX,
 	      .unit = "pages");
-MCUBE_CHOICE("srm", mode, mcube_srm_config.mode, mode_names);
+MCUBE_CHOICE("srm", mode, mcube_srm_config.mode, mode_names, MCUBE_SRM_NR_MODES);
 MCUBE_SETTING("srm", reserve, mcube_srm_config.reserve, 0, MCUBE_RESERVE_MAX,
 	      .set = mcube_srm_set_reserve);
 MCUBE_SETTING("srm", lend, mcube_srm_config.lend, 0, MCUBE_LEND_MAX, .unit = "seconds");
