@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -376,6 +377,26 @@ TEST_F(setcache_direct, the_file_is_mapped)
 	EXPECT_EQ(READ, right(self, 0, READ));
 	EXPECT_EQ(READ, requests(&self->dm) - before);
 	munmap(map, PAGES * PAGE_SIZE_);
+}
+
+/* ext4 reads a file with journalled data through the page cache, also if asked to read directly. */
+TEST_F(setcache_direct, data_are_journalled)
+{
+	long before, fills = setcache_stat("fills");
+	int flags;
+
+	if (variant->readers_lock)
+		return;
+	ASSERT_EQ(0, mount(NULL, SETCACHE_MOUNT, NULL, MS_REMOUNT | MS_NOATIME, "nodelalloc"));
+	ASSERT_EQ(0, ioctl(self->fd, FS_IOC_GETFLAGS, &flags));
+	flags |= FS_JOURNAL_DATA_FL;
+	ASSERT_EQ(0, ioctl(self->fd, FS_IOC_SETFLAGS, &flags));
+	before = requests(&self->dm);
+	EXPECT_EQ(READ, right(self, 0, READ));
+	EXPECT_EQ(READ, requests(&self->dm) - before);
+	EXPECT_EQ(READ, setcache_stat("fills") - fills);
+	EXPECT_EQ(READ, right(self, 0, READ));
+	EXPECT_EQ(READ, requests(&self->dm) - before);
 }
 
 TEST_HARNESS_MAIN
