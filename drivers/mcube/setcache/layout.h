@@ -67,8 +67,8 @@ struct setcache_entry {
  * @count: references of the page since it came in, as far as the policy counts.
  * @entry: the ways.
  * @of: for each user, the ways that his pages came into last.
+ * @ghost_tag: pages evicted lately, by 16 bits of their hash, 4 in a word; 0 if there is none.
  * @buried: cookies that had been taken when the set last lost pages of such cookies.
- * @ghost_tag: pages evicted lately, by 16 bits of their hash; 0 if there is none.
  * @ghost_count: what @count was when the page was evicted.
  * @ghost_next: the ghost that is overwritten next.
  *
@@ -87,8 +87,8 @@ struct setcache_set {
 	u8 count[SETCACHE_WAYS];
 	struct setcache_entry entry[SETCACHE_WAYS];
 	u16 of[SETCACHE_USERS];
+	u64 ghost_tag[SETCACHE_GHOSTS / 4];
 	u32 buried;
-	u16 ghost_tag[SETCACHE_GHOSTS];
 	u8 ghost_count[SETCACHE_GHOSTS];
 	u8 ghost_next;
 };

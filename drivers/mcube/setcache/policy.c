@@ -45,6 +45,7 @@
 
 #include <linux/bitops.h>
 #include <linux/minmax.h>
+#include <linux/string.h>
 
 #include "policy.h"
 
@@ -52,6 +53,7 @@
 #define MOST_TURNS	(SETCACHE_WAYS * (SETCACHE_S3FIFO_COUNT + 2))
 
 #define NIBBLES(n)	(0x1111111111111111ULL * (n))
+#define SHORTS(n)	(0x0001000100010001ULL * (n))
 
 /**
  * setcache_order_init() - way 0 is the newest, the last way the oldest
@@ -119,10 +121,23 @@ static int find_ghost(const struct setcache_set *set, u16 tag)
 {
 	unsigned int i;
 
-	for (i = 0; i < SETCACHE_GHOSTS; i++)
-		if (set->ghost_tag[i] == tag)
-			return i;
+	for (i = 0; i < SETCACHE_GHOSTS / 4; i++) {
+		u64 differ = set->ghost_tag[i] ^ SHORTS(tag);
+		/* The lowest bit is that of the first tag that matches; bits above may be wrong. */
+		u64 same = (differ - SHORTS(1)) & ~differ & SHORTS(0x8000);
+
+		if (same)
+			return i * 4 + __ffs64(same) / 16;
+	}
 	return -1;
+}
+
+static void set_ghost(struct setcache_set *set, unsigned int ghost, u16 tag)
+{
+	unsigned int shift = 16 * (ghost % 4);
+	u64 *word = &set->ghost_tag[ghost / 4];
+
+	*word = (*word & ~(0xffffULL << shift)) | (u64)tag << shift;
 }
 
 /**
@@ -145,7 +160,7 @@ void setcache_policy_enter(struct setcache_set *set, unsigned int way,
 		if (policy == SETCACHE_NRLFU)
 			count = min(set->ghost_count[ghost] + 1, SETCACHE_COUNT_MAX);
 		set->small &= ~BIT(way);
-		set->ghost_tag[ghost] = 0;
+		set_ghost(set, ghost, 0);
 	}
 	WRITE_ONCE(set->count[way], count);
 	make_newest(set, way);
@@ -158,7 +173,7 @@ void setcache_policy_enter(struct setcache_set *set, unsigned int way,
  */
 void setcache_policy_leave(struct setcache_set *set, unsigned int way)
 {
-	set->ghost_tag[set->ghost_next] = ghost_tag(set->entry[way].tag);
+	set_ghost(set, set->ghost_next, ghost_tag(set->entry[way].tag));
 	set->ghost_count[set->ghost_next] = READ_ONCE(set->count[way]);
 	set->ghost_next = (set->ghost_next + 1) % SETCACHE_GHOSTS;
 }
@@ -169,10 +184,7 @@ void setcache_policy_leave(struct setcache_set *set, unsigned int way)
  */
 void setcache_policy_forget(struct setcache_set *set)
 {
-	unsigned int i;
-
-	for (i = 0; i < SETCACHE_GHOSTS; i++)
-		set->ghost_tag[i] = 0;
+	memset(set->ghost_tag, 0, sizeof(set->ghost_tag));
 }
 
 static void halve(struct setcache_set *set, u16 scope)

@@ -98,6 +98,8 @@ static void set_user(struct setcache_set *set, unsigned int way, unsigned int us
 {
 	unsigned int i;
 
+	if (set->of[user] >> way & 1)
+		return;
 	for (i = 0; i < SETCACHE_USERS; i++)
 		set->of[i] &= ~BIT(way);
 	set->of[user] |= BIT(way);
@@ -279,8 +281,9 @@ static u16 ways_above(const struct setcache_set *set, unsigned int share)
 }
 
 /*
- * A way for a new page of a user, without a key; -1 if all that he may have are in use.  With
- * a @share of 0 there is no other user.
+ * A way for a new page of a user, -1 if all that he may have are in use.  With a @share of 0 there
+ * is no other user.  The way is neither VALID nor pinned; the caller gives it a key at once, as
+ * find() would take the old key for that of a page.
  */
 static int make_room(struct setcache_set *set, enum setcache_policy policy, unsigned int user,
 		     unsigned int share)
@@ -306,7 +309,7 @@ static int make_room(struct setcache_set *set, enum setcache_policy policy, unsi
 				continue;
 			if (!share)
 				setcache_policy_leave(set, way);
-			doom(set, way);
+			set->small &= ~BIT(way);
 			return way;
 		}
 	}
