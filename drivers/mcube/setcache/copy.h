@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/uaccess.h>
 #include <linux/uio.h>
 
 #include "layout.h"
@@ -30,15 +31,21 @@
 static inline ssize_t setcache_copy(const struct setcache_set *set, unsigned int way,
 				    struct kiocb *iocb, struct iov_iter *to, loff_t size)
 {
-	size_t offset = offset_in_page(iocb->ki_pos), copied;
+	size_t offset = offset_in_page(iocb->ki_pos), bytes, copied;
+	const void *from = folio_address(set->entry[way].page) + offset;
 	loff_t left = size - iocb->ki_pos;
 
 	if (left <= 0)
 		return 0;
-	/* Within a page, so the checks of copy_to_iter() would find nothing. */
-	copied = _copy_to_iter(folio_address(set->entry[way].page) + offset,
-			       min3(left, (loff_t)(PAGE_SIZE - offset),
-				    (loff_t)iov_iter_count(to)), to);
+	bytes = min3(left, (loff_t)(PAGE_SIZE - offset), (loff_t)iov_iter_count(to));
+	if (likely(iter_is_ubuf(to))) {
+		/* One buffer, which was checked when it came in: no segments to look for. */
+		copied = bytes - __copy_to_user_inatomic(to->ubuf + to->iov_offset, from, bytes);
+		iov_iter_advance(to, copied);
+	} else {
+		/* Within a page, so the checks of copy_to_iter() would find nothing. */
+		copied = _copy_to_iter(from, bytes, to);
+	}
 	iocb->ki_pos += copied;
 	return copied ?: -EFAULT;
 }

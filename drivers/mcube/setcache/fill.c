@@ -111,25 +111,26 @@ static enum setcache_reserved find_or_reserve(struct setcache_part *part,
 					      struct setcache_key *key, bool later)
 {
 	enum setcache_reserved what;
+	struct setcache_set *set;
 	unsigned int way = 0;
 	bool broken;
 
 	do {
-		part->set = setcache_lock(key);
-		setcache_set_bury(part->set, &setcache_dead);
-		what = setcache_set_reserve(part->set, key, READ_ONCE(setcache_config.policy),
-					    &way);
-		part->way = way;
-		broken = what == SETCACHE_HIT && folio_test_hwpoison(setcache_folio(part));
+		set = setcache_lock(key);
+		setcache_set_bury(set, &setcache_dead);
+		what = setcache_set_reserve(set, key, READ_ONCE(setcache_config.policy), &way);
+		broken = what == SETCACHE_HIT && folio_test_hwpoison(set->entry[way].page);
 		if (broken) {
-			setcache_set_expel(part->set, way);
-			setcache_set_put(part->set, way);
+			setcache_set_expel(set, way);
+			setcache_set_put(set, way);
 		} else if (what == SETCACHE_HIT && later) {
 			/* The reader comes back, and references the page once. */
-			setcache_set_await(part->set, way);
+			setcache_set_await(set, way);
 		}
-		setcache_unlock(part->set);
+		setcache_unlock(set);
 	} while (broken);
+	part->set = set;
+	part->way = way;
 	return what;
 }
 
