@@ -95,28 +95,18 @@ int mcube_parse_choice(const char *buf, size_t count,
 }
 EXPORT_SYMBOL_NS_GPL(mcube_parse_choice, MCUBE);
 
-/**
- * mcube_show_choice() - write all names, with the chosen name in brackets
- * @buf: buffer of the file that is read.
- * @names: the names.
- * @nr: number of names.
- * @chosen: index of the chosen name.
- *
- * Return: the length of the text.
- */
-ssize_t mcube_show_choice(char *buf, const char * const *names,
-			  unsigned int nr, unsigned int chosen)
+/* All names, with the chosen name in brackets. */
+static ssize_t show_choice(char *buf, const char * const *names, unsigned int nr,
+			   unsigned int chosen)
 {
 	unsigned int i;
 	int len = 0;
 
 	for (i = 0; i < nr; i++)
-		len += sysfs_emit_at(buf, len, i == chosen ? "[%s] " : "%s ",
-				     names[i]);
+		len += sysfs_emit_at(buf, len, i == chosen ? "[%s] " : "%s ", names[i]);
 	buf[len - 1] = '\n';
 	return len;
 }
-EXPORT_SYMBOL_NS_GPL(mcube_show_choice, MCUBE);
 
 /**
  * mcube_setting_show() - read a setting
@@ -132,7 +122,7 @@ ssize_t mcube_setting_show(struct kobject *kobj, struct kobj_attribute *attr, ch
 	unsigned int value = READ_ONCE(*s->value);
 
 	if (s->names)
-		return mcube_show_choice(buf, s->names, s->max + 1, value);
+		return show_choice(buf, s->names, s->max + 1, value);
 	return sysfs_emit(buf, "%u\n", value);
 }
 EXPORT_SYMBOL_NS_GPL(mcube_setting_show, MCUBE);

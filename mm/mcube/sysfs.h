@@ -18,8 +18,6 @@ int mcube_parse_switch(const char *file, const char *buf, size_t count,
 		       unsigned int *on);
 int mcube_parse_choice(const char *buf, size_t count,
 		       const char * const *names, unsigned int nr);
-ssize_t mcube_show_choice(char *buf, const char * const *names,
-			  unsigned int nr, unsigned int chosen);
 unsigned long mcube_sum(const unsigned long __percpu *counter);
 struct kobject *mcube_sysfs_add(const char *name,
 				const struct attribute * const *files,

@@ -140,20 +140,8 @@ NUMBER(split_thp, split_thp, 0, 1);
 /* compiler_types.h has a macro auto, which NUMBER() would expand. */
 MCUBE_SETTING("rocs", auto, rocs_config.automatic, 0, 1, .lock = &rocs_lock);
 
-static ssize_t prefetch_off_show(struct kobject *kobj, struct kobj_attribute *attr,
-				 char *buf)
+static int set_prefetch_off(unsigned int on)
 {
-	return sysfs_emit(buf, "%u\n", READ_ONCE(rocs_config.prefetch_off));
-}
-
-static ssize_t prefetch_off_store(struct kobject *kobj, struct kobj_attribute *attr,
-				  const char *buf, size_t count)
-{
-	unsigned int on;
-	int ret = mcube_parse_switch("rocs/prefetch_off", buf, count, &on);
-
-	if (ret)
-		return ret;
 	if (on && !rocs_prefetch_known()) {
 		pr_warn_ratelimited("rocs/prefetch_off: it is not known how the prefetchers of this processor are switched, or resctrl switches them\n");
 		return -EOPNOTSUPP;
@@ -162,13 +150,14 @@ static ssize_t prefetch_off_store(struct kobject *kobj, struct kobj_attribute *a
 		WRITE_ONCE(rocs_config.prefetch_off, on);
 		rocs_prefetch_profiles(0);
 	}
-	return count;
+	return 0;
 }
+
+MCUBE_SETTING("rocs", prefetch_off, rocs_config.prefetch_off, 0, 1, .set = set_prefetch_off);
 
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
 static struct kobj_attribute pids_attr = __ATTR_RW(pids);
 static struct kobj_attribute cgroup_attr = __ATTR_RW(cgroup);
-static struct kobj_attribute prefetch_off_attr = __ATTR_RW(prefetch_off);
 
 static const struct attribute * const files[] = {
 	&enabled_attr.attr,
@@ -191,7 +180,7 @@ static const struct attribute * const files[] = {
 	&profile_pages_setting.attr.attr,
 	&pages_per_second_setting.attr.attr,
 	&split_thp_setting.attr.attr,
-	&prefetch_off_attr.attr,
+	&prefetch_off_setting.attr.attr,
 	NULL
 };
 

@@ -30,8 +30,9 @@
  * filled there, nor read into the page cache, which would take the invalidate lock again.
  *
  * The end of the file: the direct read says where the file has ended, and the rest of the page is
- * zeroed.  The file cannot shrink meanwhile, as that takes the invalidate lock.  If it grows,
- * the rest is zeros in the file too, until somebody writes into the page, which dooms the fill.
+ * zeroed.  The file cannot shrink meanwhile, as truncation takes the invalidate lock.  If the file
+ * grows, the file has zeros there as well, until a task writes into the page.  Such a write dooms
+ * the fill.
  *
  * A page is locked until it has been read, as by ->read_folio().  So the fill waits for both in
  * the same way, and a task that is to die leaves both behind (orphan.c).  The request is no part
@@ -171,7 +172,7 @@ bool setcache_direct_fits(struct file *file)
 
 /**
  * setcache_submit_direct() - begin to read pages of a file that are adjacent
- * @fill: the pages; those that have been begun are marked.
+ * @fill: the fill; @direct is set in the part of each page that a direct read is to bring.
  * @left: incremented for each direct read, if not NULL.
  * @done: called when a direct read has ended, if not NULL.
  * @private: for @done.

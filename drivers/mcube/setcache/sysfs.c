@@ -48,43 +48,21 @@ static int pool_made(const char *file, int ret)
 	return ret;
 }
 
-static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+static int set_mode(unsigned int mode)
 {
-	return mcube_show_choice(buf, mode_names, ARRAY_SIZE(mode_names),
-				 READ_ONCE(setcache_config.mode));
+	return pool_made("mode", setcache_set_mode(mode));
 }
 
-static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
-			  const char *buf, size_t count)
+static int set_numa(unsigned int numa)
 {
-	int mode = mcube_parse_choice(buf, count, mode_names, ARRAY_SIZE(mode_names));
-
-	if (mode < 0) {
-		pr_warn_ratelimited("setcache/mode: expected off, random or all\n");
-		return mode;
-	}
-	return pool_made("mode", setcache_set_mode(mode)) ?: count;
+	return pool_made("numa", setcache_set_numa(numa));
 }
 
+MCUBE_CHOICE("setcache", mode, setcache_config.mode, mode_names, ARRAY_SIZE(mode_names),
+	     .set = set_mode);
 MCUBE_CHOICE("setcache", policy, setcache_config.policy, policy_names, ARRAY_SIZE(policy_names));
-
-static ssize_t numa_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return mcube_show_choice(buf, numa_names, ARRAY_SIZE(numa_names),
-				 READ_ONCE(setcache_config.numa));
-}
-
-static ssize_t numa_store(struct kobject *kobj, struct kobj_attribute *attr,
-			  const char *buf, size_t count)
-{
-	int numa = mcube_parse_choice(buf, count, numa_names, ARRAY_SIZE(numa_names));
-
-	if (numa < 0) {
-		pr_warn_ratelimited("setcache/numa: expected interleave, hash-home or message\n");
-		return numa;
-	}
-	return pool_made("numa", setcache_set_numa(numa)) ?: count;
-}
+MCUBE_CHOICE("setcache", numa, setcache_config.numa, numa_names, ARRAY_SIZE(numa_names),
+	     .set = set_numa);
 
 static ssize_t size_mib_show(struct kobject *kobj, struct kobj_attribute *attr,
 			     char *buf)
@@ -110,14 +88,12 @@ static ssize_t size_mib_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret ?: count;
 }
 
-static struct kobj_attribute mode_attr = __ATTR_RW(mode);
-static struct kobj_attribute numa_attr = __ATTR_RW(numa);
 static struct kobj_attribute size_mib_attr = __ATTR_RW(size_mib);
 
 static const struct attribute * const files[] = {
-	&mode_attr.attr,
+	&mode_setting.attr.attr,
 	&policy_setting.attr.attr,
-	&numa_attr.attr,
+	&numa_setting.attr.attr,
 	&size_mib_attr.attr,
 	NULL
 };

@@ -280,6 +280,24 @@ int dm_add_pages(struct dm_device *d, const char *file, uint64_t first, uint64_t
 	return ret ?: all == nr * PAGE_SIZE_ ? 0 : -EINVAL;
 }
 
+/* The first byte on the device of a page of a file, or 0. */
+uint64_t dm_place(int fd, uint64_t page)
+{
+	struct {
+		struct fiemap head;
+		struct fiemap_extent extent;
+	} map = {
+		.head = {
+			.fm_start = page * PAGE_SIZE_, .fm_length = PAGE_SIZE_,
+			.fm_flags = FIEMAP_FLAG_SYNC, .fm_extent_count = 1,
+		},
+	};
+
+	if (ioctl(fd, FS_IOC_FIEMAP, &map) || !map.head.fm_mapped_extents)
+		return 0;
+	return map.extent.fe_physical + page * PAGE_SIZE_ - map.extent.fe_logical;
+}
+
 static int remove_device(const char *name)
 {
 	double end = mcube_deadline(30);

@@ -35,6 +35,7 @@ struct dm_device {
 const char *dm_open(struct dm_device *d, const char *below);
 int dm_add_part(struct dm_device *d, uint64_t first, uint64_t sectors);
 int dm_add_pages(struct dm_device *d, const char *file, uint64_t first, uint64_t nr);
+uint64_t dm_place(int fd, uint64_t page);
 int dm_set(const struct dm_device *d, const char *target, const char *args);
 int dm_fail_writes(const struct dm_device *d);
 int dm_delay_reads(const struct dm_device *d, unsigned int ms);

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -125,24 +124,6 @@ static bool is_zero(const char *buf, size_t len)
 	return !len || (!*buf && !memcmp(buf, buf + 1, len - 1));
 }
 
-/* The first byte of a page on the device, or 0. */
-static uint64_t place(int fd, unsigned int page)
-{
-	struct {
-		struct fiemap head;
-		struct fiemap_extent extent;
-	} map = {
-		.head = {
-			.fm_start = page * PAGE_SIZE_, .fm_length = PAGE_SIZE_,
-			.fm_flags = FIEMAP_FLAG_SYNC, .fm_extent_count = 1,
-		},
-	};
-
-	if (ioctl(fd, FS_IOC_FIEMAP, &map) || !map.head.fm_mapped_extents)
-		return 0;
-	return map.extent.fe_physical + page * PAGE_SIZE_ - map.extent.fe_logical;
-}
-
 TEST_F(setcache_direct, adjacent_pages_are_a_request)
 {
 	long before = requests(&self->dm), fills = setcache_stat("fills");
@@ -210,7 +191,7 @@ TEST_F(setcache_direct, the_file_ends_in_a_page)
 	ASSERT_EQ(0, ftruncate(self->fd, size));
 	ASSERT_EQ(0, fsync(self->fd));
 	ASSERT_EQ(0, posix_fadvise(self->fd, 0, 0, POSIX_FADV_DONTNEED));
-	at = place(self->fd, BAD);
+	at = dm_place(self->fd, BAD);
 	ASSERT_NE(0, at);
 	/* As a crash of the kernel may leave it.  A device that is mounted cannot be opened. */
 	disk = open(variant->below, O_RDWR | O_DIRECT | O_CLOEXEC);
@@ -279,7 +260,7 @@ TEST_F_TIMEOUT(setcache_direct, the_end_moves, 120)
 	EXPECT_LT(0, setcache_stat("fills") - fills);
 }
 
-/* Pages without blocks, and blocks that nobody has written, are zeros. */
+/* A page without a block reads as zeros, and so does a block that no task has written. */
 TEST_F(setcache_direct, holes)
 {
 	long before;
@@ -349,7 +330,7 @@ static int end_writer(struct writer *w)
 	return w->written == PAGE_SIZE_ ? 0 : -EIO;
 }
 
-/* While a writer has the lock of the inode, no direct read is possible, and nobody waits. */
+/* While a writer has the lock of the inode, the fill reads page by page and does not wait. */
 TEST_F(setcache_direct, a_writer_has_the_lock)
 {
 	struct writer w = { .fd = self->fd };
@@ -367,7 +348,7 @@ TEST_F(setcache_direct, a_writer_has_the_lock)
 	EXPECT_EQ(1, requests(&self->dm) - before);
 }
 
-/* Nor is one possible where the file is mapped for writes. */
+/* While the file is mapped for writes, the fill reads page by page. */
 TEST_F(setcache_direct, the_file_is_mapped)
 {
 	long before = requests(&self->dm);

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -82,24 +81,6 @@ static int write_pages(int fd, char *buf, unsigned int first, unsigned int nr, u
 	       fsync(fd) : -EIO;
 }
 
-/* The first byte of the page on the device, or 0. */
-static uint64_t place(int fd)
-{
-	struct {
-		struct fiemap head;
-		struct fiemap_extent extent;
-	} map = {
-		.head = {
-			.fm_start = PAGE * PAGE_SIZE_, .fm_length = PAGE_SIZE_,
-			.fm_flags = FIEMAP_FLAG_SYNC, .fm_extent_count = 1,
-		},
-	};
-
-	if (ioctl(fd, FS_IOC_FIEMAP, &map) || !map.head.fm_mapped_extents)
-		return 0;
-	return map.extent.fe_physical + PAGE * PAGE_SIZE_ - map.extent.fe_logical;
-}
-
 FIXTURE_SETUP(setcache_moved)
 {
 	const char *why = setcache_unusable();
@@ -168,16 +149,16 @@ static int move_page(FIXTURE_DATA(setcache_moved) *self)
 static void move_blocks(struct __test_metadata *_metadata, FIXTURE_DATA(setcache_moved) *self,
 			const FIXTURE_VARIANT(setcache_moved) *variant)
 {
-	uint64_t old = place(self->fd);
+	uint64_t old = dm_place(self->fd, PAGE);
 
 	ASSERT_NE(0, old);
 	ASSERT_EQ(0, variant->shared ?
 		  write_pages(self->direct, self->buf, 0, variant->pages, NEW) :
 		  move_page(self));
-	EXPECT_EQ(old, place(self->other));
-	EXPECT_NE(old, place(self->fd));
+	EXPECT_EQ(old, dm_place(self->other, PAGE));
+	EXPECT_NE(old, dm_place(self->fd, PAGE));
 	ASSERT_EQ(0, write_pages(self->other, self->buf, PAGE, 1, SECRET));
-	EXPECT_EQ(old, place(self->other));
+	EXPECT_EQ(old, dm_place(self->other, PAGE));
 }
 
 static uint32_t number_of(const char *page)
